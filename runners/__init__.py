@@ -1,4 +1,4 @@
-"""Continual pre-training runs that make the tables laws are fitted to.
+"""Continual pre-training runs, which produce the tables that laws are fitted to.
 
 text ──corpora/──▶ tokens ──streams──▶ batches ──cpt──▶ points ──tables/──▶ runs table
   └───validation/──▶ validation sets ──evaluation──┘

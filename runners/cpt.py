@@ -1,4 +1,4 @@
-"""One continual pre-training run, from the order in its folder to its last row.
+"""One continual pre-training run, from the specification in its folder to its last row.
 
     python -m lawdsl.runners.cpt [--steal] FOLDER
     torchrun --nproc-per-node 2 -m lawdsl.runners.cpt FOLDER
@@ -8,13 +8,13 @@ starts the run or resumes it. A run that is killed at any moment and resumed has
 weights, bit for bit, as one that is not; on a GPU with `deterministic = true`, and with several
 processes where their number stays the same.
 
-Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
-5 another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT,
-saved. A second signal ends it at once.
-`--steal` takes over a run that is locked by another machine, on which it must not be active.
-`--serve` executes one run after another: requests {"folder": …, "log": …} are read from standard
-input, one a line, and each is answered by the exit code in a line of standard output. What the first
-run has loaded and compiled is used for the others; their results are those of separate processes.
+Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too; 5
+another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT, saved.
+A second signal ends it at once. `--steal` takes over a run that is locked by another machine, on
+which it must not be active. `--serve` executes one run after another: requests {"folder": …, "log":
+…} are read from standard input, one per line, and the exit code of each is written to standard
+output as a line. Libraries and the compiled model of the first run are reused; the results are
+those of separate processes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
     if len(names) != 1 or names[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    return do(Path(names[0]), steal)
+    return execute_run(Path(names[0]), steal)
 
 
 def serve() -> int:
@@ -86,9 +86,9 @@ def serve() -> int:
                 os.dup2(log, stream)
             os.close(log)
             reset_peak_memory()
-            code = do(Path(request["folder"]), compiled=compiled)
+            code = execute_run(Path(request["folder"]), compiled=compiled)
             for number in ExitRequest.SIGNALS:
-                # a handler of the last run would swallow the signal that is meant for the next
+                # the handler of the last run would catch a signal meant for the next run
                 signal.signal(number, signal.SIG_DFL)
             gc.collect()
             sys.stderr.flush()
@@ -98,7 +98,7 @@ def serve() -> int:
     return DONE
 
 
-def do(folder: Path, steal: bool = False, compiled: CompiledModel | None = None) -> int:
+def execute_run(folder: Path, steal: bool = False, compiled: CompiledModel | None = None) -> int:
     """Start a run or resume it.
 
     Args:
@@ -151,8 +151,8 @@ def train(
         folder: the folder of the run.
         order: what decides its numbers, and how it is run.
         parallel: this process and the others.
-        exit_stack: closes what is open at the end, whatever the end is.
-        compiled: the model that this process has compiled for earlier runs.
+        exit_stack: closes open resources however the run ends.
+        compiled: the model compiled by this process for earlier runs.
 
     Returns:
         The exit code.
@@ -208,28 +208,28 @@ def training_step(task: TrainingTask, state: TrainState) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
     state.clock.start()
     inputs, training, parallel = task.inputs, task.training, task.parallel
-    # of dropout, where there is any
+    # for dropout, if any
     torch.manual_seed(_seed(task.order.run.seed, state.step, parallel.rank))
     tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
-    # every process computes the whole batch and takes its rows, so they need not talk about it
+    # every process computes the whole batch and takes its rows, so no communication is needed
     windows = streams.batch(inputs.mixture, tokens, training.sequence, state.step)
     batch = torch.from_numpy(windows[parallel.rank :: parallel.world])
     if parallel.device.type == "cuda":
         batch = batch.pin_memory()
-    # from pinned memory the copy is asynchronous: the host goes on meanwhile
+    # the copy from pinned memory is asynchronous
     pieces = batch.to(parallel.device, non_blocking=True).split(task.micro)
     step_losses = torch.zeros_like(state.losses)
     for number, piece in enumerate(pieces):
         with task.synced(number == len(pieces) - 1):
             with task.autocast():
                 loss = task.loss(piece) / task.tokens
-            # the processes' gradients are averaged; the sum is that with a router loss
+            # the gradients of the processes are averaged; a router loss is included in the sum
             (loss.sum() * parallel.world).backward()
         state.losses += loss.detach()
         step_losses += loss.detach()
     norm = _clipped_norm(task, state)
     for group in task.optimizer.param_groups:
-        # from the step alone: a scheduler would have a state to save
+        # a function of the step alone: a scheduler object would have a state to save
         group["lr"] = learning_rate(training, state.step)
     task.optimizer.step()
     task.optimizer.zero_grad()
@@ -239,7 +239,9 @@ def training_step(task: TrainingTask, state: TrainState) -> None:
 
 
 def _clipped_norm(task: TrainingTask, state: TrainState) -> torch.Tensor | None:
-    """Clip the gradient to the norm of the order; its norm before, if it is clipped or logged."""
+    """Clip the gradient to the maximum norm of the run; return the norm before clipping if it is
+    clipped or logged.
+    """
     if task.training.clip is not None:
         return nn.utils.clip_grad_norm_(task.model.parameters(), task.training.clip)
     if state.step_log is None or not state.step_log.has_curves:
@@ -253,7 +255,7 @@ def _seed(seed: int, step: int, rank: int) -> int:
 
 
 def _finish_done(task: TrainingTask, state: TrainState) -> int:
-    """Keep the trained model, and record that the run is done; the exit code."""
+    """Save the trained model and record that the run is done; return the exit code."""
     state.clock.pause()
     tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
     folder = task.folder / "model" if task.order.how.save_final else None
@@ -275,7 +277,7 @@ def _finish_done(task: TrainingTask, state: TrainState) -> int:
 
 
 def _finish_diverged(task: TrainingTask, state: TrainState) -> int:
-    """Record that the loss is not finite; rows before that remain. Returns the exit code."""
+    """Record that the loss is not finite; earlier rows remain. Return the exit code."""
     why = f"the loss is not finite after step {state.step}"
     _record_end(task, state, "diverged", why)
     say(task.parallel, f"diverged: {why}")
@@ -289,7 +291,7 @@ def _record_end(
     message: str = "",
     weights: str | None = None,
 ) -> None:
-    """Record how the run ended; its checkpoints go."""
+    """Record how the run ended and remove its checkpoints."""
     state.clock.pause()
     if state.step_log is not None:
         state.step_log.flush()

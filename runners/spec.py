@@ -1,6 +1,7 @@
-"""One run: what decides its numbers, and, separately, how it is run.
+"""The specification of a run: the settings that determine its losses and, separately, its
+execution.
 
-Two runs whose `Run` is equal give the same losses, so a run is identified by the hash of it. The
+Two runs with equal `Run` have the same losses, so a run is identified by the hash of its `Run`. The
 paths of folders are not part of it, but the fingerprints of their content are; nor are the device,
 the micro-batch and the number of processes.
 """
@@ -27,17 +28,17 @@ from lawdsl.core.files import write
 
 ORDER = "spec.json"
 NUMERICS = 1
-"""Raised whenever the same `Run` would give other losses than before; a part of its identity."""
+"""Incremented whenever the losses of the same `Run` change; part of its identity."""
 
 
 class Record(BaseModel):
-    """Frozen; a field that is not known is refused."""
+    """A frozen model; unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def exact_share(value: object) -> object:
-    """A share as it was written, `0.1` as one tenth; fractions such as "1/3" too.
+    """Parse a share exactly: `0.1` is one tenth, and fractions such as "1/3" are allowed.
 
     Raises:
         ValueError: it is not a number.
@@ -49,7 +50,7 @@ def exact_share(value: object) -> object:
 
 
 def _checkpointing(value: object) -> object:
-    """One message for both members of the union."""
+    """Validate with one message for both members of the union."""
     if value != "auto" and not isinstance(value, bool):
         raise ValueError('must be true, false or "auto"')
     return value
@@ -58,14 +59,15 @@ def _checkpointing(value: object) -> object:
 Share = Annotated[str, BeforeValidator(exact_share)]
 Positive = Annotated[int, Field(gt=0)]
 Automatic = BeforeValidator(lambda value: None if value == "auto" else value)
-"""`auto` is another word for a number that is not given."""
+"""`auto` is equivalent to omitting the number."""
 
 
 class ModelSpec(Record):
-    """The model that a run begins with.
+    """The initial model of a run.
 
-    `fingerprint` is of the weights, or of the configuration where there are none: then the weights
-    are drawn, `width-scaled` with standard deviation 1/sqrt(hidden size), or as transformers does.
+    `fingerprint` is the hash of the weights, or of the configuration if there are none. In that
+    case the weights are random: `width-scaled` with standard deviation 1/sqrt(hidden size), or
+    initialised by transformers.
     """
 
     name: str
@@ -74,7 +76,7 @@ class ModelSpec(Record):
 
 
 class CorpusSpec(Record):
-    """A corpus of the mixture: its share of the rows, and how often it may be gone through."""
+    """A corpus of the mixture: its share of the rows, and the maximum number of passes over it."""
 
     fingerprint: str
     share: Share
@@ -89,8 +91,8 @@ class CorpusSpec(Record):
 class Training(Record):
     """The optimisation: AdamW with decoupled weight decay and a clipped gradient.
 
-    A step is `batch` rows of `sequence` tokens. `warmup` and `decay` count steps, `final` is the
-    last learning rate as a part of `learning_rate`.
+    A step is `batch` rows of `sequence` tokens. `warmup` and `decay` are numbers of steps, `final`
+    is the last learning rate as a fraction of `learning_rate`.
     """
 
     steps: Positive
@@ -107,29 +109,33 @@ class Training(Record):
     eps: float = Field(default=1e-8, gt=0)
     clip: float | None = Field(default=1.0, gt=0)
     precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
-    """Of matrix products: tf32 has 10 bits of mantissa and takes a GPU; bfloat16 is autocast.
-    Weights and optimizer are float32 in any case. A sweep replaces auto before it writes a run."""
+    """The precision of matrix products: tf32 has 10 bits of mantissa and requires a GPU; bfloat16
+    is autocast. Weights and optimizer state are always float32. A sweep resolves auto before it
+    writes a run.
+    """
     dropout: bool = False
-    """Whether the dropout of the model's configuration acts; else it is 0, but for what a
-    configuration in the sweep itself names."""
+    """Whether the dropout of the model's configuration is enabled; otherwise it is 0, except for
+    entries of a configuration in the sweep itself.
+    """
     router_loss: float = Field(default=0.0, ge=0)
-    """The coefficient of the loss that balances the load of a mixture of experts; 0 for none. A
-    sweep that does not state it takes that of the model's configuration."""
+    """The coefficient of the loss that balances the load of a mixture of experts; 0 for none. If a
+    sweep omits it, the value in the model's configuration is used.
+    """
 
 
 class Run(Record):
-    """Everything that decides the losses of a run, and nothing else.
+    """Everything that determines the losses of a run, and nothing else.
 
-    Shares are of rows and so, every row being `sequence` tokens, of tokens.
+    Shares are fractions of rows and thus of tokens, because every row has `sequence` tokens.
     """
 
     model: ModelSpec
     corpora: dict[str, CorpusSpec]
     validation: dict[str, str]
-    """Fingerprint of every validation set."""
+    """Name -> fingerprint of every validation set."""
     training: Training
     evaluate: tuple[int, ...]
-    """The steps after which the losses are measured, increasing; 0 is the model that is loaded."""
+    """The steps after which the losses are measured, increasing; 0 is the initial model."""
     seed: int = 0
     numerics: int = NUMERICS
 
@@ -149,11 +155,12 @@ class Run(Record):
         return self
 
     def identity(self) -> str:
-        """The name of the run: 16 hexadecimal digits of the hash of all that decides its losses.
+        """The identity of the run: 16 hexadecimal digits of the hash of everything that determines
+        its losses.
 
-        Names of the model, the corpora and the validation sets are part of it, for they head the
-        columns of the table. Fields left at their defaults are not, so that a field that comes
-        later changes no identity; nor are the passes that are allowed, which decide no loss.
+        Names of the model, the corpora and the validation sets are part of it, because they are
+        column names of the table. Fields with default values are not, so that new fields change no
+        identity; nor is the maximum number of passes, which does not affect losses.
         """
         allowed = {"corpora": {"__all__": {"max_epochs"}}}
         what = self.model_dump(mode="json", exclude_defaults=True, exclude=allowed)
@@ -162,37 +169,42 @@ class Run(Record):
 
 
 class ExecutionConfig(Record):
-    """The execution of a run; it changes the losses by rounding only."""
+    """The execution settings of a run; they change the losses by rounding only."""
 
     device: str = "auto"
     """auto, cpu, cuda, cuda:1"""
     micro_batch: Annotated[Positive | None, Automatic] = None
-    """Rows that go through the model at once. If None, or auto, all of a process's rows on the CPU;
-    on a GPU as many as fit."""
+    """Rows per micro-batch. If None, or auto, all rows of a process on the CPU; on a GPU as many as
+    fit.
+    """
     threads: int = Field(default=1, ge=1)
-    """Of a process, on the CPU."""
+    """CPU threads of each process."""
     processes: Positive = 1
-    """Data parallel; a sweep starts them, or torchrun."""
+    """Number of data-parallel processes; started by a sweep or by torchrun."""
     nodes: Positive = 1
-    """Machines that share the processes evenly; one command on each."""
+    """Number of machines, which share the processes evenly; the command is run on each."""
     sharded: bool = False
-    """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
+    """Whether parameters and optimizer state are sharded among the processes (FSDP2) instead of
+    replicated.
+    """
     checkpoint_activations: Annotated[bool | Literal["auto"], BeforeValidator(_checkpointing)] = (
         "auto"
     )
-    """Whether layers store their inputs alone and are computed again in the backward pass. `auto`:
-    on a GPU where one row would not fit otherwise."""
+    """Whether layers store only their inputs and are recomputed in the backward pass. `auto`: on a
+    GPU, if one row would not fit otherwise.
+    """
     compile: bool | None = None
-    """torch.compile; on a GPU if None."""
+    """Whether to use torch.compile; on a GPU only if None."""
     deterministic: bool = False
-    """Kernels on a GPU that repeat bit for bit; slower. The CPU's always do."""
+    """Whether to use bitwise reproducible kernels on a GPU; slower. CPU kernels are always
+    reproducible.
+    """
     checkpoint_every: Positive = 1000
-    """Steps."""
+    """Steps between checkpoints."""
     save_final: bool = True
-    """Whether the trained model is kept, as a folder that transformers can load."""
+    """Whether the trained model is saved as a folder that transformers can load."""
     log: tuple[Literal["tensorboard", "wandb"], ...] | None = None
-    """Where the loss of each step and the speed are written; TensorBoard, if it is installed, where
-    None."""
+    """Destinations for the loss of each step and the speed; TensorBoard, if installed, if None."""
 
     @model_validator(mode="after")
     def _evenly_shared(self) -> ExecutionConfig:
@@ -204,12 +216,12 @@ class ExecutionConfig(Record):
 
     @property
     def processes_per_node(self) -> int:
-        """Processes of the run on each of its machines."""
+        """Number of processes of the run on each machine."""
         return self.processes // self.nodes
 
 
 class Paths(Record):
-    """The paths of what a run reads; an initialised model has its configuration here."""
+    """The paths of the inputs of a run; for a randomly initialised model, its configuration."""
 
     model: str | dict[str, Any]
     corpora: dict[str, str]
@@ -219,8 +231,8 @@ class Paths(Record):
 class Prefix(Record):
     """The stable run whose first steps are also the first steps of this run.
 
-    `folder` is the name of its folder, beside that of this run; `step` is the last one that both
-    have. The run may begin from the checkpoint there, and gives the same losses without it.
+    `folder` is the name of its folder, a sibling of that of this run; `step` is the last common
+    step. The run may start from the checkpoint there, and has the same losses without it.
     """
 
     folder: str
@@ -228,7 +240,7 @@ class Prefix(Record):
 
 
 class RunOrder(Record):
-    """What is written into a run's folder before it begins: `spec.json`."""
+    """The complete specification of a run, written into its folder before it starts: `spec.json`."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     label: str
@@ -236,15 +248,15 @@ class RunOrder(Record):
     paths: Paths
     how: ExecutionConfig = ExecutionConfig()
     columns: dict[str, str | int | float | None] = {}
-    """Further columns of the table that are known beforehand."""
+    """Further columns of the table with known values."""
     prefix: Prefix | None = None
-    """Of a decay branch."""
+    """The common steps with the stable run, if this is a decay branch."""
     branch_steps: tuple[Positive, ...] = ()
-    """Of a stable run: the steps whose checkpoints are kept, for the branches that begin there."""
+    """In a stable run, the steps whose checkpoints are kept because branches start there."""
 
     @property
     def graph_settings(self) -> str:
-        """All settings on which compiled graphs and the environment of a process can depend, as JSON.
+        """All settings that can affect compiled graphs and the environment of a process, as JSON.
 
         Runs of one model with equal settings can be executed by one process, one after another.
         """
@@ -259,15 +271,15 @@ class RunOrder(Record):
 
 
 def canonical_json(value: Any) -> str:
-    """Write plain data as canonical JSON: sorted keys, no spaces, floats as Python prints them."""
+    """Serialise plain data as canonical JSON: sorted keys, no spaces, floats in Python's repr."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def read_order(folder: Path) -> RunOrder:
-    """The order of a run's folder.
+    """Read the specification in a run's folder.
 
     Raises:
-        LawdslError: the folder has none, or it is invalid (R0102).
+        LawdslError: it is missing or invalid (R0102).
     """
     path = folder / ORDER
     try:
@@ -282,7 +294,7 @@ def read_order(folder: Path) -> RunOrder:
 
 
 def write_order(folder: Path, order: RunOrder) -> None:
-    """Write the order into a run's folder, which is created if it does not exist.
+    """Write the specification into a run's folder, which is created if it does not exist.
 
     Args:
         folder: the folder of the run.
@@ -296,5 +308,5 @@ def write_order(folder: Path, order: RunOrder) -> None:
 
 
 def validation_messages(error: ValidationError) -> list[str]:
-    """Each mistake in one line, with its place."""
+    """Each validation error in one line, with its location."""
     return [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from hyperdual import Enclosed, Exact, Floats, Kink, NoValue, Rationals, Unclear
+from hyperdual import Border, Enclosed, Exact, Floats, Kink, NoValue, Rationals, Unclear
 from judging import Bound, Judge, bounds_of, draw_point, formula_of, inside
 
 from lawdsl.language import tree
@@ -117,6 +118,8 @@ def truth(case: Case, point: Mapping[str, Fraction]) -> tuple[bool | None, str]:
     except OverflowError:
         return None, "too large"
     except NoValue as found:
+        if isinstance(found, Border) and isinstance(case.claim.claim, tree.TrendNode):
+            return None, "at a border a trend is that of points on both sides"
         if isinstance(found, Kink) and _is_mixed(case.claim.claim):
             return None, "the other derivative, taken first, may have removed the kink"
         if on_face(case, point):
@@ -194,10 +197,63 @@ def contradiction(case: Case, verdict: Verdict, seed: int = 0) -> str | None:
             failure = fails(case, point)
             if failure:
                 return f"proved, but {failure} at {_shown(point)}"
-        return None
+        return _of_pairs(case, points, rng)
     if verdict.verdict == "inside":
         return _of_inside(case, verdict, points, rng)
     return _of_conditional(case, verdict, points, rng)
+
+
+def _is_piecewise(law: Law) -> bool:
+    formulas = [s.formula for s in law.declarations.symbols.values() if s.formula is not None]
+    return any(isinstance(n, tree.Conditional) for f in formulas for n in tree.walk(f))
+
+
+def _rise(
+    case: Case, low: Mapping[str, Fraction], high: Mapping[str, Fraction]
+) -> tuple[Any, Any] | None:
+    """How much the law changes between two points, and how large it is; None where that is not known."""
+    try:
+        below, above = (_number(case, tree.Name("L"), point) for point in (low, high))
+    except (NoValue, OverflowError):
+        return None
+    return above - below, abs(above) + abs(below)
+
+
+def _of_pairs(case: Case, points: list[dict[str, Fraction]], rng: random.Random) -> str | None:
+    """A trend that is proved holds between any two points that differ in the one quantity."""
+    claim = case.claim.claim
+    if not isinstance(claim, tree.TrendNode) or not is_strict(claim) or not _is_piecewise(case.law):
+        return None
+    bounds, name = bounds_of(case.law, case.claim), claim.name
+    sense = 1 if claim.word == "increasing" else -1
+    for point in points:
+        step = Fraction(rng.randrange(1, 100), 10 ** rng.choice((2, 2, 3, 5)))
+        other = {**point, name: point[name] + step * max(1, abs(point[name]))}
+        if rng.random() < 0.5:
+            other[name] = rng.choice(points)[name]
+        low, high = sorted((point, other), key=lambda p: p[name])
+        if low[name] == high[name] or not inside(case.law, bounds, other):
+            continue
+        found = _rise(case, low, high)
+        if found is not None and sense * found[0] < -found[1] * mpmath.mpf(10) ** -40:
+            return (
+                f"proved, but it is {mpmath.nstr(found[0], 5)} from {_shown(low)} to {high[name]}"
+            )
+    return None
+
+
+def _second_point(case: Case, verdict: Verdict, point: dict[str, Fraction]) -> bool:
+    """Whether a trend is refuted by a second point, which the value of the verdict names."""
+    named = re.search(r" to (\w+) = (-?[\d/]+)", verdict.value or "")
+    claim = case.claim.claim
+    if named is None or not isinstance(claim, tree.TrendNode) or named[1] != claim.name:
+        return False
+    other = {**point, claim.name: Fraction(named[2])}
+    found = _rise(case, point, other)
+    sense = 1 if claim.word == "increasing" else -1
+    ordered = other[claim.name] > point[claim.name]
+    is_inside = inside(case.law, bounds_of(case.law, case.claim), other)
+    return bool(ordered and is_inside and found is not None and sense * found[0] < 0)
 
 
 def _shown(point: Mapping[str, Fraction]) -> str:
@@ -222,6 +278,8 @@ def _of_refuted(case: Case, verdict: Verdict) -> str | None:
         return f"the witness is no point of the domain: {_shown(point)}"
     if isinstance(case.claim.claim, tree.LimitNode):
         return _of_other_limit(case, complete)
+    if _second_point(case, verdict, complete):
+        return None
     holds, why = truth(case, complete)
     if isinstance(case.claim.claim, tree.Finite):
         wrong = holds

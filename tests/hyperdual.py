@@ -24,8 +24,17 @@ class Kink(NoValue):
     """There is a value, but no derivative."""
 
 
+class Border(Kink):
+    """The two sides of a condition are equal: a piecewise formula has no derivative along it."""
+
+
 class Exact:
     """Numbers of mpmath; what has no value raises."""
+
+    def compared(self, x: Any, y: Any) -> int:
+        """1, 0 or -1; numbers that agree in most of their digits are equal but for rounding."""
+        near = mpmath.mpf(10) ** (-mpmath.mp.dps * 3 // 4) * (abs(x) + abs(y))
+        return 0 if abs(x - y) <= near else 1 if x > y else -1
 
     def number(self, x: Fraction) -> Any:
         return mpmath.mpf(x.numerator) / x.denominator
@@ -110,6 +119,9 @@ class Enclosed(Exact):
             return 0
         raise Unclear
 
+    def compared(self, x: Any, y: Any) -> int:
+        return self._side(x - y)
+
     def inverse(self, x: Any) -> Any:
         if self._side(x) == 0:
             raise NoValue
@@ -161,6 +173,9 @@ class Rationals:
 
     def number(self, x: Fraction) -> Fraction:
         return x
+
+    def compared(self, x: Fraction, y: Fraction) -> int:
+        return (x > y) - (x < y)
 
     def inverse(self, x: Fraction) -> Fraction:
         if x == 0:

@@ -114,6 +114,10 @@ def text(tree: Tree) -> str:
         return f"({text(rest[0])} {kind} {text(rest[1])})"
     if kind in ("sum", "prod"):
         return f"{kind}({text(rest[0])} for {rest[1]})"
+    if kind == "if":
+        relation, *parts = rest
+        left, right, yes, no = map(text, parts)
+        return f"(if {left} {relation} {right} then {yes} else {no})"
     return f"{kind}({', '.join(map(text, rest))})"
 
 
@@ -139,6 +143,13 @@ def value(tree: Tree, at: Values, labels: Sequence[str] = (), places: Values | N
         for part in parts[1:]:
             whole = apply("+" if kind == "sum" else "*", [whole, part])
         return whole
+    if kind == "if":
+        relation, left, right, yes, no = rest
+        x, y = (value(part, at, labels, places) for part in (left, right))
+        if x != y and abs(x - y) < CERTAIN * (abs(x) + abs(y)) and _MATTERS.get():
+            raise Absorbed  # which part is taken may be rounding
+        taken = yes if {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[relation] else no
+        return value(taken, at, labels, places)
     args = [value(part, at, labels, places) for part in rest]
     return apply(kind, args)
 

@@ -9,8 +9,38 @@ from fractions import Fraction
 
 import mpmath
 from independent_cases import Case, Limit, Quantity, points
-from independent_formulas import FUNCTIONS, NoValue, Tree, name, num, text, value
+from independent_formulas import FUNCTIONS, NoValue, Tree, name, num, replaced, text, value
 from independent_identities import identity
+
+
+def make_piecewise(rng: random.Random) -> Case:
+    """A random piecewise law with one claim."""
+    quantities = _quantities(rng)
+    names = [q.name for q in quantities]
+    variables = [q.name for q in quantities if q.varies]
+    formula = _sum_of_terms(rng, names)
+    for _ in range(rng.choice((1, 1, 1, 2))):
+        piece = _piece(rng, names, variables)
+        formula = (rng.choice("++-*"), formula, piece) if rng.random() < 0.8 else piece
+    return _claimed(rng, Case(tuple(quantities), formula, "compare"), variables)
+
+
+def _piece(rng: random.Random, names: Sequence[str], variables: Sequence[str]) -> Tree:
+    """`if … then … else …`; of some the parts meet at the border."""
+    v = rng.choice(variables)
+    others = [n for n in names if n != v]
+    limit = num(rng.choice((0.5, 1, 2)))
+    if others and rng.random() < 0.5:
+        limit = name(rng.choice(others))
+    left, one, other = name(v), _term(rng, names), _term(rng, names)
+    pick = rng.random()
+    if pick < 0.35:
+        other = replaced(one, {v: limit})
+    elif pick < 0.5:
+        left = ("*", num(2), ("^", name(v), num(2)))
+    elif pick < 0.6 and others:
+        left = ("+", name(v), name(rng.choice(others)))
+    return ("if", rng.choice((">", ">=", "<", "<=")), left, limit, one, other)
 
 
 def make(rng: random.Random) -> Case:

@@ -5,6 +5,7 @@ of the law at many points.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, permutations
@@ -165,9 +166,38 @@ def objections(case: Case, verdict: Mapping[str, Any], seed: int = 0) -> list[st
                 where = ", ".join(f"{n} = {mpmath.nstr(x, 12)}" for n, x in at.items())
                 found.append(f"{wrong} at {where}")
                 break
+        if verdict["verdict"] == "proved" and case.kind == "rise" and not case.indexed:
+            found += _about_pairs(case, [at for at, _ in drawn], rng)
         if verdict["verdict"] == "conditional" and verdict["exact"]:
             found += _about_exactness(case, verdict, drawn, rng)
         return found
+
+
+def _rises(case: Case, at: Values, to: Any) -> bool | None:
+    """Whether the law changes as the claim says from a point to a larger value of the one quantity;
+    None where that is not certain."""
+    try:
+        x, y = certain(
+            lambda: tuple(
+                value(case.formula, {**at, case.by: place}) for place in (at[case.by], to)
+            )
+        )
+    except (NoValue, OverflowError, Unclear):
+        return None
+    found = sign(y - x, abs(x) + abs(y))
+    return None if not found else found == (1 if case.relation == "increasing" else -1)
+
+
+def _about_pairs(case: Case, drawn: Sequence[Values], rng: random.Random) -> list[str]:
+    """A trend that is proved holds from any point to any other beyond it in the one quantity."""
+    for at in drawn:
+        other = rng.choice(drawn)[case.by]
+        if rng.random() < 0.5:
+            other = at[case.by] * (1 + mpmath.mpf(rng.choice((1, 2, 5))) / rng.choice((10, 1000)))
+        if other > at[case.by] and holds_in(case, {**at, case.by: other}, ()):
+            if _rises(case, at, other) is False:
+                return [f"proved, but not so from {at} to {mpmath.nstr(other, 12)}"]
+    return []
 
 
 def _objection(case: Case, verdict: Mapping[str, Any], at: Values, labels: Sequence[str]) -> str:
@@ -276,6 +306,12 @@ def _about_refuted(
                 if has_value(case, at, labels) in (False, None)
                 else ["has a value at the witness"]
             )
+        second = re.search(r" to (\w+) = (-?[\d/]+)", verdict["value"] or "")
+        if case.kind == "rise" and second is not None:
+            to = Fraction(second[2])
+            beyond = mpmath.mpf(to.numerator) / to.denominator
+            there = holds_in(case, {**at, case.by: beyond}, labels) and beyond > at[case.by]
+            return [] if there and _rises(case, at, beyond) is False else ["no fall to that point"]
         if any(violated(case, at, tuple(order)) in (True, None) for order in orders):
             return _about_value(case, verdict, at, labels)
         return [f"refuted, but holds at the witness {witness}"]

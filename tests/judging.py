@@ -7,6 +7,7 @@ mpmath or float64. What has no value raises `NoValue` on mpmath and is nan on fl
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numpy as np
 from hyperdual import (
+    Border,
     Exact,
     Floats,
     Irrational,
@@ -92,6 +95,8 @@ class Judge:
                 return total
             case tree.Power(base, exponent):
                 return self._power(self._value(base, seeds, at), self._value(exponent, seeds, at))
+            case tree.Conditional():
+                return self._piece(node, seeds, at)
             case tree.Call(function, arguments, ()):
                 return self._call(function, [self._value(a, seeds, at) for a in arguments])
             case tree.Call(output, (), keywords):
@@ -100,6 +105,32 @@ class Judge:
             case tree.Derivative(of, by):
                 return self._derivative(of, by, at)
         raise AssertionError(node)
+
+    def _piece(
+        self, node: tree.Conditional, seeds: Mapping[str, Jet], at: Mapping[str, Jet]
+    ) -> Jet:
+        """The part taken, of which alone a value is asked; on float64 each point has its own."""
+        lhs, rhs = (self._value(side, seeds, at) for side in (node.lhs, node.rhs))
+        moves = any(x is not None for side in (lhs, rhs) for x in (side.b, side.c))
+        if isinstance(self.on, Floats):
+            yes, no = (self._value(part, seeds, at) for part in (node.yes, node.no))
+            holds = HOLDS[node.relation](lhs.a, rhs.a)
+            lost = np.isnan(lhs.a - rhs.a)
+            parts = [
+                None
+                if one is None and other is None
+                else np.where(
+                    lost | (moves & (k > 0) & (lhs.a == rhs.a)),
+                    np.nan,
+                    np.where(holds, 0.0 if one is None else one, 0.0 if other is None else other),
+                )
+                for k, (one, other) in enumerate(zip(_parts(yes), _parts(no), strict=True))
+            ]
+            return Jet(*parts)
+        side = self.on.compared(lhs.a, rhs.a)
+        if side == 0 and moves:
+            raise Border
+        return self._value(node.yes if HOLDS[node.relation](side, 0) else node.no, seeds, at)
 
     def _name(self, name: str, seeds: Mapping[str, Jet], at: Mapping[str, Jet]) -> Jet:
         for known in (seeds, at):
@@ -170,6 +201,13 @@ class Judge:
             turned = jet_product(Jet(self.on.number(Fraction(side))), size)
             best = jet_product(half, jet_sum(jet_sum(best, other), turned))
         return best
+
+
+HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def _parts(jet: Jet) -> tuple[Any, Any, Any, Any]:
+    return jet.a, jet.b, jet.c, jet.d
 
 
 def formula_of(text: str) -> tree.Formula:

@@ -7,6 +7,7 @@ and closed faces, bounds that couple parameters or name settings, differences th
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -88,7 +89,26 @@ def _term(rng: random.Random, names: list[str]) -> str:
     return "*".join([_pick(rng, "a", "b", "c", "1", "2", "0.5"), *factors])
 
 
-def random_law(rng: random.Random) -> tuple[str, list[str]]:
+def _pieces(rng: random.Random, names: list[str], term: str) -> str:
+    """A piecewise formula; of some the parts meet where the condition changes."""
+    v, w, p = rng.choice(names), rng.choice(names), rng.choice("abc")
+    relation = _pick(rng, "<", "<=", ">", ">=")
+    other = w if w != v else p
+    limit = _pick(rng, p, p, "0.5", "1", "s", f"{p}*s", other, f"{p}*{other}")
+    left = _pick(rng, v, v, v, f"{v}*{w}", f"({v} + {p})", f"log({v} + 1)", f"{v}^2")
+    other = _term(rng, names)
+    if rng.random() < 0.4:
+        left, other = v, re.sub(rf"\b{v}\b", limit if limit.isalnum() else f"({limit})", term)
+    if rng.random() < 0.2:
+        other = f"{_pick(rng, 'a', 'b', '1')}*({other})"
+    if rng.random() < 0.15:
+        inner = _pick(rng, f"{w} > 1", f"{v} < {p}", f"{v} >= 2")
+        other = f"(if {inner} then {other} else {_term(rng, names)})"
+    parts = (term, other) if rng.random() < 0.5 else (other, term)
+    return f"(if {left} {relation} {limit} then {parts[0]} else {parts[1]})"
+
+
+def random_law(rng: random.Random, piecewise: bool = False) -> tuple[str, list[str]]:
     """The text of a law without claims, and claims on it."""
     names = list("xyz"[: rng.choice((1, 2, 2, 3))])
     lines = ["law random", f"setting s = {rng.choice(('0.5', '0.1311', '2'))}"]
@@ -100,6 +120,11 @@ def random_law(rng: random.Random) -> tuple[str, list[str]]:
         domain = rng.choice(_COUPLED) if rng.random() < 0.25 else rng.choice(_PARAMETERS)
         lines.append(f"parameter {name} {domain}")
     terms = [_term(rng, names) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+    if piecewise:
+        chosen = rng.randrange(len(terms))
+        terms[chosen] = _pieces(rng, names, terms[chosen])
+        if rng.random() < 0.1:
+            terms.append(_pieces(rng, names, _term(rng, names)))
     if rng.random() < 0.15:
         lines.append(f"let K = {terms[0]}")
         terms[0] = _pick(rng, "a*K^b", "K", "a/K", "c*exp(-K)")
@@ -110,6 +135,8 @@ def random_law(rng: random.Random) -> tuple[str, list[str]]:
         shown = f"({shown})^{_exponent(rng)}"
     lines.append(f"L = {shown}")
     claims = [random_claim(rng, names, "K" in shown) for _ in range(4)]
+    if piecewise:
+        claims += [f"L {_pick(rng, 'increasing', 'decreasing')} in {rng.choice(names)}"]
     return "\n".join(lines), list(dict.fromkeys(claims))
 
 
@@ -140,8 +167,8 @@ def random_claim(rng: random.Random, names: list[str], has_let: bool) -> str:
     return claim
 
 
-def cases(seed: int, count: int) -> Iterator[Case]:
-    """So many random pairs of a law and a claim that the language accepts.
+def cases(seed: int, count: int, piecewise: bool = False) -> Iterator[Case]:
+    """So many random pairs of a law and a claim that the language accepts; all laws may be piecewise.
 
     Few random laws have a value everywhere, and few random claims are true. Most of the others are
     passed over: laws without a value at one of a handful of points, comparisons that they refute
@@ -149,7 +176,7 @@ def cases(seed: int, count: int) -> Iterator[Case]:
     """
     rng = random.Random(seed)
     while count > 0:
-        text, claims = random_law(rng)
+        text, claims = random_law(rng, piecewise)
         try:
             law, read = claims_on(text, *claims)
             assert law.expression is not None  # or it is a law without a value

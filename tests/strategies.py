@@ -7,7 +7,7 @@ import string
 from hypothesis import strategies as st
 
 from lawdsl.language import size_limits, tree
-from lawdsl.language.keywords import KEYWORDS, PLACED, SPECIAL, TRENDS, VERDICTS
+from lawdsl.language.keywords import KEYWORDS, PIECEWISE, PLACED, SPECIAL, TRENDS, VERDICTS
 
 NAMES = ("E", "I", "N", "S", "Q", "D", "r", "x1", "beta", "gamma", "lambda", "zeta", "D_min", "_a")
 NAMES += tuple(PLACED)
@@ -15,7 +15,7 @@ NAMES += tuple(PLACED)
 plain_names = st.one_of(
     st.sampled_from(NAMES),
     st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=8).filter(
-        lambda name: not name[0].isdigit() and name not in (*KEYWORDS, *SPECIAL)
+        lambda name: not name[0].isdigit() and name not in (*KEYWORDS, *SPECIAL, *PIECEWISE)
     ),
 )
 paths = st.lists(plain_names, min_size=1, max_size=3).map(".".join)
@@ -40,6 +40,7 @@ def signed(first: str, other: str, parts):
     return st.tuples(parts, rest).map(lambda found: ((first, found[0]), *found[1]))
 
 
+RELATIONS = ("<", "<=", ">", ">=")
 subscripts = several(plain_names, most=size_limits.MAX_SUBSCRIPTS + 1)
 named = st.one_of(plain_names, st.builds(tree.Element, plain_names, subscripts))
 with_dots = st.one_of(paths, st.builds(tree.Element, paths, subscripts))
@@ -67,6 +68,7 @@ def formulas(depth: int = 6):
         signed("+", "-", inner).map(tree.Sum),
         signed("*", "/", inner).map(tree.Product),
         st.builds(tree.Power, inner, inner),
+        st.builds(tree.Conditional, inner, st.sampled_from(RELATIONS), inner, inner, inner),
         st.builds(tree.Aggregate, plain_names, inner, subscripts),
         st.builds(tree.Call, plain_names, several(inner), st.just(())),
         st.builds(tree.Call, plain_names, several(inner, least=0, most=1), several(keyword)),
@@ -76,7 +78,7 @@ def formulas(depth: int = 6):
 
 small = formulas(2)
 domains = st.one_of(
-    st.builds(tree.BoundNode, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.BoundNode, st.sampled_from(RELATIONS), small),
     st.builds(tree.IntervalNode, st.sampled_from("[("), small, small, st.sampled_from("])")),
 )
 powers = st.integers(1, size_limits.MAX_UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
@@ -91,7 +93,7 @@ sets = st.one_of(
 )
 units = several(st.tuples(st.one_of(st.just("token"), plain_names), powers)).map(tree.UnitOf)
 claims = st.one_of(
-    st.builds(tree.ComparisonNode, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.ComparisonNode, small, st.sampled_from(RELATIONS), small),
     small.map(tree.Finite),
     st.builds(tree.TrendNode, small, st.sampled_from(TRENDS), named, st.none() | named),
     st.builds(tree.LimitNode, small, small, several(st.tuples(named, small))),
@@ -104,7 +106,7 @@ chosen = st.one_of(
     st.builds(tree.ConditionNode, plain_names, st.sampled_from(("=", "!=")), texts.map(tree.Label)),
 )
 relations = st.one_of(
-    st.builds(tree.ComparisonNode, small, st.sampled_from(("<", "<=", ">", ">=")), small),
+    st.builds(tree.ComparisonNode, small, st.sampled_from(RELATIONS), small),
     st.builds(tree.Equality, small, small),
 )
 statements = st.one_of(

@@ -19,7 +19,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
 from lawdsl.fitting.result import Fit
 from lawdsl.solving import without_bounds
-from lawdsl.solving.without_bounds import relaxed
+from lawdsl.solving.without_bounds import refit_without_bounds
 
 GIVEN = {"N": 1.8, "D_d": 5.0}
 # C far below C0 = 3.9: a larger share does not always help
@@ -73,7 +73,7 @@ def test_the_answer_without_the_bound_is_that_of_a_fit_without_it(on_bound: Fit)
 def test_the_fit_without_the_bound_minimises_the_same_loss(options: dict[str, Any]):
     fit = fitted(**options)
     assert fit.parameters["C"].at_bound == "lower"
-    other = relaxed("domain", fit)
+    other = refit_without_bounds("domain", fit)
     assert other is not None
     alone = fitted(without="C > C0", **options)
 
@@ -93,7 +93,7 @@ def test_both_objectives_are_of_the_rows_that_the_fit_keeps(on_bound: Fit):
         target=tuple(np.array(rows.target)[some]),
         weights=None,
     )
-    other = relaxed("domain", replace(on_bound, rows=half))
+    other = refit_without_bounds("domain", replace(on_bound, rows=half))
     assert other is not None
     before = huber(half, on_bound, TRUTH)
     assert other.ratio == pytest.approx(huber(half, other.fit, TRUTH) / before, rel=1e-6)
@@ -107,10 +107,10 @@ def test_mistakes_that_are_not_expected_are_reported(
         error = LawdslError(Diagnostic(code, "no fit"))
         monkeypatch.setattr(without_bounds, "fit_with", Mock(side_effect=error))
         if is_expected:
-            assert relaxed("domain", on_bound) is None
+            assert refit_without_bounds("domain", on_bound) is None
         else:
             with pytest.raises(LawdslError, match=code):
-                relaxed("domain", on_bound)
+                refit_without_bounds("domain", on_bound)
 
 
 def huber(rows: ConditioningRows, fit: Fit, held: Mapping[str, float]) -> float:
@@ -134,7 +134,7 @@ def test_a_bound_that_is_a_number_stays():
     x = np.linspace(1, 100, 12)
     fit = lawdsl.fit("cmr.domain", {"T": x, "dL_domain": 1 / x}, starts=4, claims=False)
     assert isinstance(fit, Fit)
-    assert relaxed("domain", fit) is None
+    assert refit_without_bounds("domain", fit) is None
 
 
 def test_a_fit_without_rows_or_with_weights_of_the_table_has_none(on_bound: Fit):

@@ -94,7 +94,7 @@ from click.testing import CliRunner
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.cli.swapped_arguments import swapped
+from lawdsl.cli.swapped_arguments import swapped_arguments_diagnostic
 
 assert Path(lawdsl.__file__).is_relative_to(Path.cwd()), lawdsl.__file__
 Path("rule.law").write_text('''law rule
@@ -135,7 +135,7 @@ except lawdsl.LawdslError as error:
     refused = str(error)
 
 answers = {
-    "swapped": swapped(["fit", "share.tsv", "dcpt.share"]).message,
+    "swapped": swapped_arguments_diagnostic(["fit", "share.tsv", "dcpt.share"]).message,
     "refused": refused,
     "function": said("check", "inverse.law"),
     "curve": said("fit", "inverse.law", "share.tsv"),

@@ -22,7 +22,7 @@ from lawdsl.fitting.extrapolation.discrepancy import (
     Discrepancy,
     FittedRows,
     NoiseLevels,
-    conditioned,
+    condition_on_rows,
 )
 from lawdsl.fitting.extrapolation.kernel import (
     integrated_brownian_motion,
@@ -161,9 +161,9 @@ def test_noise_is_told_from_residuals():
     rng = np.random.default_rng(4)
     z, J = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))
     rows = FittedRows(z, 0.006 * rng.normal(size=200), J)
-    assert conditioned(rows, 0.02).levels.noise == pytest.approx(0.006, rel=0.15)
+    assert condition_on_rows(rows, 0.02).levels.noise == pytest.approx(0.006, rel=0.15)
     common = 0.02 * np.repeat(rng.normal(size=40), 5) + 0.004 * rng.normal(size=200)
-    levels = conditioned(FittedRows(z, common, J, np.repeat(np.arange(40), 5)), 0.0).levels
+    levels = condition_on_rows(FittedRows(z, common, J, np.repeat(np.arange(40), 5)), 0.0).levels
     assert levels.noise == pytest.approx(0.004, rel=0.2)
     assert levels.run == pytest.approx(0.02, rel=0.3)
 
@@ -173,7 +173,7 @@ def test_an_outlier_counts_less():
     z, J = rng.normal(size=(100, 2)), rng.normal(size=(100, 3))
     residuals = 0.004 * rng.normal(size=100)
     residuals[7] = 0.3
-    discrepancy = conditioned(FittedRows(z, residuals, J), 0.02)
+    discrepancy = condition_on_rows(FittedRows(z, residuals, J), 0.02)
     assert discrepancy.levels.noise < 0.012
     assert discrepancy.rows.weights is not None and np.argmin(discrepancy.rows.weights) == 7
 

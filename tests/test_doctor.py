@@ -21,7 +21,14 @@ from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.doctor import checks as table
 from lawdsl.runners.doctor.checks import CHECKS
-from lawdsl.runners.doctor.execution import Session, do, examine, interrupted, judged, redacted
+from lawdsl.runners.doctor.execution import (
+    Session,
+    check_result,
+    do_check,
+    examine,
+    interrupted,
+    redacted,
+)
 from lawdsl.runners.doctor.records import (
     NEEDS,
     TIME_USED_UP,
@@ -148,7 +155,7 @@ def test_each_row_of_the_table_has_its_function_and_a_time_limit():
 def test_a_check_is_judged_by_its_figures_and_its_end(
     figures: list[Measurement], code: int | None, limit: float | None, status: str, why: str
 ):
-    result = judged(fault("any"), figures, code, limit)
+    result = check_result(fault("any"), figures, code, limit)
 
     assert (result.status, list(result.figures)) == (status, figures)
     assert result.why.startswith(why) and bool(result.why) == bool(why)
@@ -156,7 +163,7 @@ def test_a_check_is_judged_by_its_figures_and_its_end(
 
 def test_a_check_of_speed_may_be_cut_short():
     for limit, whose in ((60.0, "its time"), (None, "the time of all checks")):
-        result = judged(fault("any", may_be_cut=True), [Measurement("a", 1)], None, limit)
+        result = check_result(fault("any", may_be_cut=True), [Measurement("a", 1)], None, limit)
 
         assert result.status == "passed"
         assert result.why == f"it was cut short: {whose} was used up"
@@ -285,7 +292,7 @@ def test_a_check_that_crashes_is_reported_with_exit_1_and_the_others_go_on(
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_checks(tmp_path: Path):
     rows = mock.patch.object(table, "CHECKS", (fault("passes"),))
-    begun = mock.patch("lawdsl.runners.doctor.execution.do", side_effect=AssertionError)
+    begun = mock.patch("lawdsl.runners.doctor.execution.do_check", side_effect=AssertionError)
     for path in (tmp_path / "no" / "report.md", tmp_path):
         with rows, begun, pytest.raises(LawdslError) as error:
             CliRunner().invoke(
@@ -308,7 +315,7 @@ def test_a_report_that_cannot_be_written_after_the_checks_is_printed(
         return CheckResult(check.name, check.shows, "passed", 1.0, (Measurement("a", 17),))
 
     rows = mock.patch.object(table, "CHECKS", (fault("passes"),))
-    with rows, mock.patch("lawdsl.runners.doctor.execution.do", done):
+    with rows, mock.patch("lawdsl.runners.doctor.execution.do_check", done):
         arguments = ["doctor", "--device", "cpu", "-o", str(folder / "report.md"), *form]
         result = CliRunner().invoke(cli, arguments, standalone_mode=False)
     assert result.return_value == 3, result.output
@@ -371,7 +378,7 @@ def test_whatever_a_check_does_it_has_a_result(faults: None, session: Session):
 
 @pytest.mark.slow
 def test_processes_of_a_check_that_does_not_end_are_killed(faults: None, session: Session):
-    result = do(session, fault("ignores_the_end", 3.0), "cpu")
+    result = do_check(session, fault("ignores_the_end", 3.0), "cpu")
 
     assert result.why == "it was not finished after 3 s"
     (child,) = result.figures

@@ -20,7 +20,7 @@ import commands
 import pytest
 
 from lawdsl.runners.doctor.checks import CHECKS
-from lawdsl.runners.doctor.execution import Session, do
+from lawdsl.runners.doctor.execution import Session, do_check
 from lawdsl.runners.doctor.records import (
     CheckInput,
     DoctorCheck,
@@ -166,7 +166,7 @@ def test_a_wrong_loss_is_wrong(tmp_path: Path):
 @pytest.mark.parametrize("check", ON_CPU, ids=lambda check: check.name)
 def test_each_check_alone_passes_on_this_cpu(check: DoctorCheck, session: Session):
     patient = replace(check, seconds=(400, 400))  # other tests take the cores too
-    result = do(session, patient, "cpu")
+    result = do_check(session, patient, "cpu")
 
     assert result.status == "passed", (result.why, result.log)
     assert any(figure.value is not None for figure in result.figures)

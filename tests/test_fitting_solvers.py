@@ -276,7 +276,7 @@ def test_fixed_numbers_stay_and_only_newton_can_fix_them():
     assert solution.converged and solution.point[2] == start[0, 2]
     assert solution.loss > case.loss * 1.01 and solution.gradient_norm <= 1e-6
     for solver in (irls, trust_region):
-        with pytest.raises(ValueError, match="all free numbers"):
+        with pytest.raises(ValueError, match="all unconstrained parameters"):
             solver(project(problem), start, SolverOptions(fixed=fixed))
 
 

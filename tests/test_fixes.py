@@ -45,6 +45,13 @@ FIXED = [
     ("L = E + 1_000_000*A", "L = E + 1000000*A"),
     ("L = E + A/N^alpha;", "L = E + A/N^alpha"),
     ("L = E + A/N^alpha  // Chinchilla", "L = E + A/N^alpha  # Chinchilla"),
+    ("L = E + A/N if N > 1 else A", "L = if N > 1 then E + A/N else A"),
+    ("L = E + (A/N if N > 1 else A)", "L = E + (if N > 1 then A/N else A)"),
+    ("L = E + if N > 1 then A/N else A", "L = E + (if N > 1 then A/N else A)"),
+    (
+        "L = if N > 1 then A elif N > 2 then E else N",
+        "L = if N > 1 then A else if N > 2 then E else N",
+    ),
     ("require d/dN L < 0", "require ∂L/∂N < 0"),
     ("require 𝜕L/𝜕N < 0", "require ∂L/∂N < 0"),
     ("require grad(L, N) < 0", "require diff(L, N) < 0"),
@@ -59,7 +66,8 @@ FIXED = [
 
 # what is written, and what the help has to say: here a fix would be a guess
 ADVISED = [
-    ("L = E if N > 1 else A", "conditions", "max(a, b)"),
+    ("L = if 0 < N < 1 then E else A", "makes one comparison", "if a < b then"),
+    ("L = if N > 1 then A", "has no `else`", "add `else`"),
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
     ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),
     ("require not L > 3", "negation", "opposite relation"),

@@ -371,7 +371,7 @@ def test_numbers_of_sympy_keep_their_value(number: sp.Expr):
 @pytest.mark.parametrize(
     ("build", "named"),
     [
-        (lambda N: sp.Piecewise((N, N > 1), (1, True)), "Piecewise"),
+        (lambda N: sp.Piecewise((N, N > 1), (1, N < 0)), "Piecewise"),
         (lambda N: sp.gamma(N), "gamma"),
         (lambda N: sp.Integral(N, (N, 0, 1)) + N, "Integral"),
         (lambda N: sp.Function("f")(N), "f(N)"),

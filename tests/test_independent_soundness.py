@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,20 @@ import pytest
 from independent_cases import Case, Limit, Quantity, Target, Term
 from independent_formulas import DIGITS, Tree, name, num, text
 from independent_identities import identity
-from independent_laws import make, near_extreme
+from independent_laws import make, make_piecewise, near_extreme
 from independent_referee import objections, violated
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 
 
-def judged(numbers: range, seed: str, folder: Path, seconds: float) -> Counter[str]:
+def judged(
+    numbers: range,
+    seed: str,
+    folder: Path,
+    seconds: float,
+    make: Callable[[random.Random], Case] = make,
+) -> Counter[str]:
     """The verdicts on random laws, none of which is objected to."""
     counts: Counter[str] = Counter()
     for number in numbers:
@@ -41,6 +48,20 @@ def test_verdicts_on_random_laws(tmp_path: Path):
 
     assert counts["proved"] >= 5 and counts["refuted"] >= 10
     assert counts["refused"] <= 5
+
+
+def test_verdicts_on_random_piecewise_laws(tmp_path: Path):
+    counts = judged(range(25), "pieces", tmp_path, 0.2, make_piecewise)
+
+    assert counts["proved"] >= 2 and counts["refuted"] >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_verdicts_on_many_random_piecewise_laws(seed: int, tmp_path: Path):
+    counts = judged(range(200), f"slow pieces {seed}", tmp_path, 0.4, make_piecewise)
+
+    assert counts["proved"] >= 20 and counts["refuted"] >= 40
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ CASES = [
     Case("mixing.additive", Instance(MIXED, {"i": "w"}), linear=3),
     Case("mixing.joint", Instance(MIXED, {"i": "w"}), linear=1),
     Case("dcpt.cross_k3", Instance({"domain": DOMAINS}, by_row=("k1", "k2")), linear=5),
+    Case("pieces", Instance({"training": DOMAINS}), linear=6),
     Case("grouped", Instance({"{web, code, books}": ("web", "code", "books")}), ("g",), 5),
 ]
 

@@ -13,7 +13,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.comparing.common_rows import CommonRows, common_rows
-from lawdsl.comparing.interval_score import scored
+from lawdsl.comparing.interval_score import score_intervals
 from lawdsl.comparing.largest_first import largest_runs
 from lawdsl.comparing.protocols import parse_protocol
 from lawdsl.comparing.run_cost import costs
@@ -206,7 +206,7 @@ def test_the_score_is_the_interval_score_of_the_logarithms():
     low = predicted * np.exp(-0.01 * RNG.uniform(0.5, 2, 40))
     high = predicted * np.exp(0.01 * RNG.uniform(0.5, 2, 40))
     measured = predicted * np.exp(0.01 * RNG.normal(size=40))
-    summary = scored(predicted, low, high, measured).summary()
+    summary = score_intervals(predicted, low, high, measured).summary()
 
     # Gneiting and Raftery (2007), equation 43, row by row
     expected, inside, alpha = [], [], 0.05
@@ -224,7 +224,7 @@ def test_the_score_is_the_interval_score_of_the_logarithms():
 
 
 def test_an_infinite_interval_contains_everything_and_scores_worst():
-    summary = scored(
+    summary = score_intervals(
         np.ones(2), np.array([0.9, 0.0]), np.array([1.1, np.inf]), np.ones(2)
     ).summary()
 
@@ -232,7 +232,7 @@ def test_an_infinite_interval_contains_everything_and_scores_worst():
 
 
 def test_a_prediction_without_a_value_scores_worst():
-    summary = scored(
+    summary = score_intervals(
         np.array([np.nan]), np.array([np.nan]), np.array([np.nan]), np.ones(1)
     ).summary()
 

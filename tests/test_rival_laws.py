@@ -18,8 +18,8 @@ from lawdsl.comparing.rival_laws import (
     UNFITTED,
     UNTRUSTED,
     _failure,
-    _rows_of_command,
-    _why_none,
+    _no_rival_text,
+    _row_arguments,
     rival_laws,
     with_rival_laws,
 )
@@ -105,7 +105,7 @@ def test_the_suggested_command_compares_the_rows_that_were_fitted(tmp_path: Path
 
 def test_the_suggested_command_has_the_settings_and_runs():
     options = FitOptions(run=("seed",), drop_bad=True, columns={"L": "loss"})
-    words = list(_rows_of_command({}, options, {"D_min": 0.5}))
+    words = list(_row_arguments({}, options, {"D_min": 0.5}))
     assert words == ["DATA", "L=loss", "--run", "seed", "--drop-bad", "--set", "D_min=0.5"]
 
 
@@ -119,7 +119,7 @@ def test_laws_that_refuse_an_option_are_not_said_to_leave_a_pattern():
         == UNFITTED
     )
     failures = {"a": OPTIONS, "b": PATTERN_TOO, "c": PATTERN_TOO, "d": UNFITTED, "e": UNTRUSTED}
-    assert _why_none(failures, options) == (
+    assert _no_rival_text(failures, options) == (
         "b and c leave a pattern, too; a does not take --delta; e has no fit that can be trusted; "
         "d cannot be fitted"
     )

@@ -20,9 +20,9 @@ SLOW = pytest.mark.slow
 SECONDS = 0.2  # for one claim; those that take longer are undecided, which cannot be wrong
 
 
-def count_checked_verdicts(seed: int, count: int) -> Counter[str]:
+def count_checked_verdicts(seed: int, count: int, piecewise: bool = False) -> Counter[str]:
     seen: Counter[str] = Counter()
-    for i, case in enumerate(cases(seed, count)):
+    for i, case in enumerate(cases(seed, count, piecewise)):
         verdict = check_claim(case.law, case.claim, seconds=SECONDS)
         wrong = contradiction(case, verdict, seed=i)
         assert wrong is None, f"{case}\n{verdict}\n{wrong}"
@@ -49,6 +49,19 @@ def test_no_verdict_is_contradicted_in_2_000(capsys: pytest.CaptureFixture[str])
     assert seen.total() - seen["never"] == 1400
     assert seen["proved"] > 200 and seen["refuted"] > 200
     assert seen["conditional"] > 20 and seen["inside"] > 20 and seen["never"] > 50
+
+
+def test_no_verdict_on_piecewise_laws_is_contradicted():
+    seen = count_checked_verdicts(seed=7, count=40, piecewise=True)
+
+    assert seen["proved"] > 3 and seen["refuted"] > 5
+
+
+@pytest.mark.slow
+def test_no_verdict_on_piecewise_laws_is_contradicted_in_3_000():
+    seen = count_checked_verdicts(seed=11, count=3000, piecewise=True)
+
+    assert seen["proved"] > 300 and seen["refuted"] > 300
 
 
 @pytest.mark.slow

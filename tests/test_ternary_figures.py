@@ -52,7 +52,7 @@ def test_the_best_mixture_is_that_of_the_law(fits: Fits):
     columns = dict(zip(("r[books]", "r[code]", "r[web]"), shares, strict=True))
     planted = losses(columns | {"r[maths]": np.full(shares.shape[1], 0.1)})["web"]
     best = int(np.argmin(planted))
-    assert f"least L on web, {planted[best]:.4g}" in figure.title
+    assert f"least L on web on the fitted law, {planted[best]:.4g}" in figure.title
     assert "at books 0, code 0, web 0.9, at the edge" in figure.title
     assert figure.notes == ("with maths = 0.1",)
 

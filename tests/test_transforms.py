@@ -1,4 +1,4 @@
-"""Free numbers and parameters: every bound holds, whatever the free numbers are."""
+"""Unconstrained and constrained parameters: every bound holds at every unconstrained point."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ def commands_page() -> str:
 def messages_page() -> str:
     """Every message with its examples."""
     parts = [
-        "# Messages\n\n`lawdsl explain CODE` prints these texts. Where a message can be caused by a "
-        "file alone, an example causes it, and a second one does not.\n"
+        "# Messages\n\n`lawdsl explain CODE` prints these texts. If a file alone can cause a message, there "
+        "is an example that causes it, and one that does not.\n"
     ]
     families = sorted({code[0] for code in MESSAGES})
     for family in families:
@@ -69,9 +69,14 @@ def messages_page() -> str:
             parts.append(
                 f"### {code}: {with_code(message.title)}\n\n{with_code(message.meaning)}\n"
             )
-            parts += [f"Causes it:\n\n{fenced(bad.rstrip(), 'text')}\n" for bad in message.bad[:1]]
+            parts += [
+                f"An example that causes it:\n\n{fenced(bad.rstrip(), 'text')}\n"
+                for bad in message.bad[:1]
+            ]
             if message.good:
-                parts.append(f"Does not:\n\n{fenced(message.good.rstrip(), 'text')}\n")
+                parts.append(
+                    f"An example that does not:\n\n{fenced(message.good.rstrip(), 'text')}\n"
+                )
     return "\n".join(parts)
 
 
@@ -82,8 +87,8 @@ def grammar_page(path: Path) -> str:
     comment = "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines[:count])
     rules = "\n".join(lines[count:]).strip()
     return (
-        "# Grammar\n\nThe grammar of law files, [Lark](https://lark-parser.readthedocs.io) in its "
-        f"notation, with its opening comment.\n\n{fenced(comment, 'text')}\n\n{fenced(rules, 'text')}\n"
+        "# Grammar\n\nThe grammar of law files in the notation of "
+        f"[Lark](https://lark-parser.readthedocs.io), with its opening comment.\n\n{fenced(comment, 'text')}\n\n{fenced(rules, 'text')}\n"
     )
 
 
@@ -107,8 +112,8 @@ def catalogue_page(names: list[str]) -> str:
     listed = "\n".join(rows)
     tree = "\n".join(names)
     return (
-        "# Laws, a page each\n\nFormula, claims with their verdicts, published values and proofs of "
-        f"every law that ships.\n\n| law | title |\n|---|---|\n{listed}\n\n"
+        "# Laws, one page each\n\nEach shipped law with its formula, claims, verdicts and published "
+        f"values.\n\n| law | title |\n|---|---|\n{listed}\n\n"
         f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     )
 
@@ -141,7 +146,7 @@ def law_page(name: str, figures: Path) -> str:
 def claims_table(checked: lawdsl.Check) -> str:
     """The claims of a law with their verdicts and why."""
     if not checked.claims:
-        return "It makes none."
+        return "This law has no claims."
     rows = [
         f"| `{table_cell(verdict.claim)}` | {with_code(verdict.word)} | {with_code(first_reason(verdict))} |"
         for verdict in checked.claims
@@ -165,8 +170,7 @@ def published_values(name: str) -> str:
     ]
     head = [
         "## Published values\n",
-        f"{with_code(published.source)}. They are the priors of "
-        f"`lawdsl fit {name} … --prior published`.\n",
+        f"{with_code(published.source)}. `lawdsl fit {name} … --prior published` uses them as priors.\n",
         "| parameter | value | standard error |",
         "|---|---|---|",
     ]

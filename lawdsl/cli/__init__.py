@@ -23,15 +23,15 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli.options import INTERRUPT_HANDLERS
-from lawdsl.cli.overwritten_inputs import keep_inputs
-from lawdsl.cli.swapped_arguments import swapped
+from lawdsl.cli.overwritten_inputs import protect_inputs
+from lawdsl.cli.swapped_arguments import swapped_arguments_diagnostic
 from lawdsl.cli.unknown_options import advised
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
 from lawdsl.core.warning_categories import LawdslWarning
 
 BEGIN = f"""\
-lawdsl {__version__}: scaling laws written as papers print them: checked, fitted, used.
+lawdsl {__version__}: check, fit and use scaling laws of language models.
 
 See it work on shipped data:
   lawdsl demo
@@ -42,7 +42,7 @@ Begin with a table of your own runs, one row for each loss:
 Begin with a law that ships:
   lawdsl laws                         list them
   lawdsl show chinchilla              formula, parameters and derivatives
-  lawdsl check chinchilla             prove what it claims
+  lawdsl check chinchilla             prove its claims
 
 lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 """
@@ -55,16 +55,18 @@ lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 @click.version_option(__version__, prog_name="lawdsl")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Scaling laws written as papers print them: checked, fitted, used.
+    """Check, fit and use scaling laws of language models.
+
+    A law is a text file with a formula, as papers print it, and claims about it.
 
     \b
     lawdsl new my_law --from runs.csv            propose a law for a table
-    lawdsl check my_law.law                      prove or refute what it claims
-    lawdsl trends my_law.law runs.csv            hold it against measurements
-    lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
-    lawdsl predict fit.json N=7e9 D=2e12         use the fit
-    lawdsl solve dcpt.tradeoff general=fit.json …   answer a question with it
-    lawdsl compare law1 law2 runs.csv            which law predicts best
+    lawdsl check my_law.law                      prove or refute its claims
+    lawdsl trends my_law.law runs.csv            test its claims on measurements
+    lawdsl fit my_law.law runs.csv -o fit.json   estimate its parameters
+    lawdsl predict fit.json N=7e9 D=2e12         predict with the fit
+    lawdsl solve chinchilla.allocation loss=fit.json C=1e22   find the best choice
+    lawdsl compare law1 law2 runs.csv            rank laws by held-out error
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
     if context.invoked_subcommand is None:
@@ -100,26 +102,26 @@ COMMANDS = (
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""
 TRAINING = frozenset({"run", "doctor"})
-"""Commands whose processes train models, and share out the threads themselves."""
+"""Commands whose processes train models and configure threads themselves."""
 
-# what a command computes with is imported inside it: here all modules are loaded for `--help`
+# commands import their dependencies inside functions, since all modules are loaded for `--help`
 _MODULES = [import_module(f"lawdsl.cli.{module}") for module in COMMANDS]
 for command in by_name((c.name, c) for module in _MODULES for c in module.COMMANDS).values():
     cli.add_command(command)
-    keep_inputs(command)
+    protect_inputs(command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run a command and exit with its code, without a traceback for any error of a user.
+    """Run a command and exit with its code; no error of a user prints a traceback.
 
     Args:
-        arguments: of the command line; those of the process if None.
+        arguments: the arguments of the command line; those of the process if None.
 
     Raises:
         SystemExit: always, with the exit code.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    # a command prints the diagnostics that these would repeat
+    # commands print the diagnostics that these warnings would repeat
     warnings.simplefilter("ignore", LawdslWarning)
     signal.signal(signal.SIGTERM, _exit_on_signal)
     signal.signal(signal.SIGINT, _exit_on_signal)
@@ -143,13 +145,13 @@ def _run(arguments: list[str]) -> int:
     name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
     form = next((f for f in ("--sarif", "--json") if f in arguments), "")
     if name not in TRAINING:
-        # matrices of fits are small: threads of NumPy's library would wait for each other, busily,
-        # which takes five times the time where other programs use the cores
+        # matrices of fits are small, so the threads of NumPy's library would mostly busy-wait for
+        # each other, which takes five times the time if other programs use the cores
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # read by hand, since a command line that click refuses has an error in this form too
+    # parsed by hand, since errors of command lines that click rejects need this format, too
     form = "--json" if form == "--sarif" and name != "check" else form
     try:
-        mistaken = swapped(arguments)
+        mistaken = swapped_arguments_diagnostic(arguments)
         if mistaken is not None:
             _fail(name, [mistaken], form)
             return 2
@@ -157,7 +159,7 @@ def _run(arguments: list[str]) -> int:
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except SystemExit:  # Click makes that of a broken pipe
+    except SystemExit:  # Click raises it for a broken pipe
         if _reader_has_closed():
             return 0
         raise
@@ -187,9 +189,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def _repair_streams() -> None:
-    """Open closed standard streams on the null device, and escape characters outside their encoding."""
+    """Open closed standard streams on the null device, and escape characters that their encoding
+    lacks.
+    """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who started the command
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         with suppress(AttributeError):  # tests replace the streams
             getattr(sys, name).reconfigure(errors="backslashreplace")
@@ -199,7 +203,7 @@ def _reader_has_closed() -> bool:
     """Whether the reader of the output has closed its end of the pipe; the rest is then discarded."""
     gone = False
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # it has no descriptor
+        with suppress(OSError, ValueError):  # a stream without a file descriptor
             poll = select.poll()
             poll.register(stream.fileno(), 0)
             if any(event & select.POLLERR for _, event in poll.poll(0)):
@@ -211,16 +215,16 @@ def _reader_has_closed() -> bool:
 
 
 def _exit_output_lost(error: OSError) -> NoReturn:
-    """Leave where the output cannot be written, to a full disk for example."""
+    """Exit when the output cannot be written, for example to a full disk."""
     message = f"the output cannot be written: {error.strerror}"
     help = "free some space, or write elsewhere"
     with suppress(OSError):
         _fail("lawdsl", [Diagnostic("C0003", message, help=help)], "")
-    os._exit(3)  # what could not be written must not be tried again on the way out
+    os._exit(3)  # exit without flushing, which would fail again
 
 
 def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
-    """Print why a command failed: as a document in the requested form, or as text."""
+    """Print the error of a command: as a document in the requested format, or as text."""
     if form == "--sarif":
         from lawdsl.reporting.sarif import sarif
 
@@ -236,7 +240,7 @@ def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
 
 
 def _fault() -> Diagnostic:
-    """The message for a fault of the tool itself; the details go to a file."""
+    """The message for an internal error; the details are written to a file."""
     with tempfile.NamedTemporaryFile(
         "w", prefix="lawdsl-fault-", suffix=".txt", delete=False, encoding="utf-8"
     ) as report:
@@ -247,9 +251,9 @@ def _fault() -> Diagnostic:
 
 
 def _exit_on_signal(number: int, frame: FrameType | None) -> None:
-    """Leave at once: files are written whole or not at all, so nothing needs tidying.
+    """Exit at once: since files are written atomically, nothing needs cleaning up.
 
-    An exception instead might be swallowed by a library that is being loaded.
+    An exception might be suppressed by a library that is being imported.
     """
     with suppress(RuntimeError, OSError, ValueError):  # the stream may be in use
         for say in INTERRUPT_HANDLERS:

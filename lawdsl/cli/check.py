@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 
 class _Command(click.Command):
-    """`--fix` alone is `--apply-fixes`; `--fix NAME=VALUE` holds a parameter, as elsewhere."""
+    """`--fix` without a value is `--apply-fixes`; `--fix NAME=VALUE` fixes a parameter, as for
+    other commands.
+    """
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         pairs = zip_longest(arguments, arguments[1:], fillvalue="")
@@ -46,10 +48,10 @@ class _Command(click.Command):
     "fits",
     multiple=True,
     metavar="FIT.json",
-    help="Decide the claims of a fitted law for its fitted values, on the whole domain.",
+    help="Decide the claims of a fit at its fitted values, on the whole domain of the variables.",
 )
 @click.option(
-    "--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs."
+    "--syntax", is_flag=True, help="Check only syntax, names, domains and units; prove nothing."
 )
 @click.option(
     "--time-limit",
@@ -57,22 +59,22 @@ class _Command(click.Command):
     show_default=True,
     type=Seconds(),
     metavar="SECONDS",
-    help="CPU time for one claim; one that takes longer is undecided.",
+    help="CPU time per claim; a claim that takes longer is undecided.",
 )
 @click.option(
     "--total-time-limit",
     type=Seconds(),
     metavar="SECONDS",
-    help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
-    "time limit of one claim where that is more]",
+    help="CPU time for all claims of a law; claims not reached are undecided.  [default: 60, or "
+    "--time-limit if that is larger]",
 )
 @click.option(
     "--apply-fixes",
     is_flag=True,
-    help="Make the changes that messages advise and that need no guess, then check. `--fix` alone is "
-    "the same.",
+    help="First apply the safe corrections that messages suggest. `--fix` without a value does the "
+    "same.",
 )
-@click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
+@click.option("--sarif", is_flag=True, help="Print findings as SARIF, the format of code scanners.")
 @changes
 @plot_option
 @quiet
@@ -90,19 +92,20 @@ def check(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Prove or refute what laws claim. LAW is the name of a shipped law, a file, or `-` for standard
-    input.
+    """Prove or refute the claims (`require` lines) of laws.
+
+    LAW is the name of a shipped law, a file, or `-` for standard input. The verdicts:
 
     \b
-    proved          for all admissible parameters, on the whole domain
-    proved inside   strictly inside the domain, equality on the face that is named
-    conditional     where the parameters satisfy the condition; help names a bound that does it
-    refuted         a point contradicts it
-    undecided       neither, within the time limit
-    certified       with --fit: proved for the fitted values
+    proved          holds for all admissible parameters, on the whole domain
+    proved inside   holds strictly except on a named face of the domain, with equality there
+    conditional     holds if the parameters satisfy the printed condition
+    refuted         fails at the printed point, which is verified exactly
+    undecided       neither proved nor refuted within the time limit
+    certified       with --fit: proved for the fitted parameter values
 
-    Exits with 1 where a verdict is not the one that the file expects (`expect`, else proved). An
-    interruption leaves the verdicts so far.
+    The exit code is 1 if a verdict differs from the expected one: `proved`, unless the file says
+    `expect`. After Ctrl-C the verdicts reached so far are printed.
     """
     if not laws and not fits:
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
@@ -121,7 +124,7 @@ def check(
 
     checks: list[Check] = []
     silent = as_json or sarif
-    # all are loaded first: a mistake in the last file is reported before minutes of proofs
+    # all laws are loaded first, so that a mistake in the last file is reported before the proofs
     _check_other_sections(laws)
     read = [changes.apply(load(name)) for name in laws]
     to_check = list(_laws_and_values(read, fits))
@@ -187,8 +190,8 @@ def _laws_of_fits(
 
     Args:
         paths: the paths of fits.
-        laws: the laws of which they have to be fits, one for each fit, whose claims are then
-            checked; any law is accepted if empty.
+        laws: the laws that the fits must belong to, one per fit, whose claims are then checked; if
+            empty, any law is accepted.
 
     Returns:
         An iterator over laws and parameter -> value.
@@ -201,7 +204,7 @@ def _laws_of_fits(
 
     for number, path in enumerate(paths):
         read = load_fit(path)
-        read.read_law()  # says whether its parts belong together
+        read.read_law()  # raises an error if its parts are inconsistent
         for fit in read.parts if isinstance(read, Fits) else (read,):
             law = fit.read_law()
             # a single law is the law of all fits
@@ -217,7 +220,7 @@ def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
     """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
 
     Raises:
-        click.UsageError: it has others.
+        click.UsageError: the law has other parameters.
     """
     law, instance = law.holding(fit.law.changes.statements), fit.law.instance
     if law.indexed == (instance is None):
@@ -229,7 +232,7 @@ def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
 
 
 def _title_of(law: Law) -> str:
-    """The law's name, with the label where it is fitted for one."""
+    """The law's name, with the label if it is fitted for one."""
     instance = law.declarations.instance
     return f"{law.name} at {instance.text}" if instance and instance.text else law.name
 

@@ -24,20 +24,24 @@ from lawdsl.data.formats import FORMATS
 @click.option(
     "--with-step-0",
     is_flag=True,
-    help="Keep the losses before training as rows too; no law of D can be fitted to these.",
+    help="Also keep the losses before training (D = 0), to which no law of D can be fitted.",
 )
 @click.option(
-    "--note", "notes", multiple=True, metavar="TEXT", help="Say it at the table's top: its source."
+    "--note",
+    "notes",
+    multiple=True,
+    metavar="TEXT",
+    help="Write a comment at the top of the table, such as its source.",
 )
 @as_json
 def collect(
     sources: tuple[str, ...], output: str, with_step_0: bool, notes: tuple[str, ...], as_json: bool
 ) -> int:
-    """Make the table that laws are fitted to from the folders of runs.
+    """Collect the losses of training runs in a table for `lawdsl fit`.
 
-    A row is an evaluation, a column a variable of the laws: N, D, r_CORPUS, L_VALIDATION, step, and
-    what else is known of it. Rows of runs that diverged or are not finished are there with their
-    status. Of a SWEEP.toml, the runs that it asks for now.
+    Each evaluation is a row. The columns are variables of laws (N, D, r_CORPUS, L_VALIDATION), the
+    step and further facts about the run. Diverged and unfinished runs are included; a column gives
+    their status. For a SWEEP.toml the table contains the runs of its present grid.
     """
     needs("pydantic")
     from lawdsl.data.write import written_format
@@ -46,7 +50,7 @@ def collect(
     from lawdsl.runners.tables.recommendation import advise
 
     path = Path(output)
-    written_format(path)  # a wrong name is refused before the folders are read
+    written_format(path)  # an invalid name is refused before the folders are read
     table = collected([Path(source) for source in sources], step_0=with_step_0, notes=notes)
     write_table(path, table)
     result = {

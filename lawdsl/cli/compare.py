@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     "protocols",
     multiple=True,
     metavar="KIND[:COLUMN]",
-    help="What is held out; see above. May be given several times.",
+    help="Which rows are held out; see above. Repeatable.",
 )
 @click.option(
     "--cost",
     metavar="FORMULA",
-    help="What a row costs: 6*N*D, a column, or a product or quotient of variables and columns.",
+    help="Cost of a row: a column, or a product or quotient of variables and columns.  [default: 6*N*D]",
 )
 @wrong
 @options_of_each_fit("where", "run")
 @time_limit(3600.0, "all fits")
 @changes
 @plot_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the ranks, and no progress.")
 @as_json
 def compare(
     arguments: tuple[str, ...],
@@ -58,25 +58,27 @@ def compare(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Compare laws on the table DATA by how well they predict what they were not fitted to.
+    """Rank laws by how well they predict held-out rows of DATA.
+
+    A protocol says which rows are held out and predicted by a fit to the others. A variable or a
+    column follows the colon. In brackets: the name in papers.
 
     \b
-    all               one fit to all rows, ranked by AICc
-    splits            ten times a random quarter of the rows from the others
-    leave-one-out:N   each size is predicted from the others   (leave-one-N-out)
-    leave-two-out:r   each two ratios from the others          (r-7-of-9, domains-4-of-6)
-    segments:D        each third of each curve from the others (D-segments)
-    growing:N         each size from all that are smaller      (growing-N)
-    continuing:D      the rest of each curve from its start    (growing-D)
-    largest:cost      the most expensive runs from those that cost at most 1/R as much,
-                      R = 1, 3, 10; or largest:N
+    all               nothing is held out; laws are ranked by AICc
+    splits            a random quarter of the rows, ten times
+    leave-one-out:N   each value of N                          (leave-one-N-out)
+    leave-two-out:r   each pair of values of r                 (r-7-of-9, domains-4-of-6)
+    segments:D        each third of each curve                 (D-segments)
+    growing:N         each value of N, from smaller ones only  (growing-N)
+    continuing:D      the rest of each curve, from its start   (growing-D)
+    largest:cost      the most expensive runs, from runs that cost at most 1/R as much,
+                      R = 1, 3, 10; also largest:N
 
-    largest ranks by interval score, including the error of the law (--wrong). A run costs
-    6*N*D, or --cost. After the colon: a variable of the laws, or any column. Laws whose scores do not
-    differ significantly share ranks. --set, --without, --fix and --tie concern the laws that have such a
-    setting, bound or parameter.
-    Laws with index sets are compared on the rows of each label by themselves.
-    Exits with 1 where a law could not be fitted in some fold.
+    Without --protocol, the protocols are chosen that the data allow. `largest` ranks by the
+    interval score, which includes the error of the law (--wrong). Laws whose scores do not differ
+    significantly share a rank. --set, --without, --fix and --tie apply to the laws that have this
+    setting, bound or parameter. Laws with index sets are compared separately for each label.
+    The exit code is 1 if a law could not be fitted in some fold.
     """
     from lawdsl.comparing.compare import compare_with
     from lawdsl.comparing.protocol_options import ProtocolOptions

@@ -20,24 +20,24 @@ INSTALLED = {
     "zsh": 'eval "$(lawdsl completion zsh)"       # in ~/.zshrc',
     "fish": "lawdsl completion fish | source       # in ~/.config/fish/config.fish",
 }
-"""Shell -> the line of its start file that installs the completion."""
+"""Shell -> the line of its start-up file that installs the completion."""
 
 TAKES_LAWS = frozenset(("check", "show", "fit", "trends", "compare", "solve", "pipeline", "plot"))
-"""Commands whose arguments are names of shipped laws, questions or pipelines, or files."""
+"""Commands whose arguments are files, or names of shipped laws, questions or pipelines."""
 
 
 def _with_names_and_files(shell: type[ShellComplete]) -> type[ShellComplete]:
-    """The completion of a shell, which adds names of shipped laws and files to arguments."""
+    """The completion class of a shell, which also completes names of shipped laws, and files."""
 
     class WithNamesAndFiles(shell):  # type: ignore[misc, valid-type]
         def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
             """The completions of the last, incomplete word of a command line."""
             items = list(super().get_completions(args, incomplete))
-            # Click has none for arguments that are plain text, as names of laws and files are
+            # Click completes nothing for arguments of type text, such as names of laws and files
             if items or incomplete.startswith("-") or not args:
                 return items
             names = _shipped_names(incomplete) if args[0] in TAKES_LAWS else []
-            # a shell offers files of its own accord only where nothing else matches
+            # shells add files by themselves only if nothing else matches
             return [*names, *_files(incomplete)] if names else [CompletionItem("", type="file")]
 
     return WithNamesAndFiles

@@ -30,14 +30,17 @@ text_source = option_group(
         default="text",
         show_default=True,
         metavar="NAME",
-        help="Where the text is in JSON lines and Parquet; or tokens, for `corpus`.",
+        help="Field of JSON lines, or column of Parquet, with the text (for `corpus` also tokens).",
     ),
     click.option(
-        "--glob", default="*", metavar="PATTERN", help="Which files of folders: --glob '*.py'."
+        "--glob",
+        default="*",
+        metavar="PATTERN",
+        help="Which files of a folder to read: --glob '*.py'.",
     ),
 )
-force = click.option("--force", is_flag=True, help="Replace what is there.")
-quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+force = click.option("--force", is_flag=True, help="Replace existing output.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 
 
 @click.command("tokenizer")
@@ -46,7 +49,7 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
     "--vocabulary",
     required=True,
     type=click.IntRange(257, 1 << 20),
-    help="How many tokens; 256 are bytes, and one ends a document.",
+    help="Vocabulary size, including 256 bytes and the token that ends a document.",
 )
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to write it.")
 @click.option(
@@ -54,7 +57,7 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
     default=8_000_000,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Of each FILE or folder that are learnt from, spread over all of it.",
+    help="Train on this many characters of each FILE or folder, sampled from all of it.",
 )
 @text_source
 @force
@@ -70,16 +73,16 @@ def tokenizer(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Train a tokenizer on text: a byte-level BPE, which knows every character.
+    """Train a byte-level BPE tokenizer on text.
 
-    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
-    such files.
+    FILE is text or JSON lines (.jsonl), also compressed (.gz, .zst), Parquet, or a folder of such
+    files.
     """
     needs("tokenizers", "pydantic")
     from lawdsl.runners.corpora.tokenizer import load_tokenizer, sample, train_tokenizer
 
     path = Path(output)
-    # before hours of reading
+    # before files are read for hours
     if path.exists() and not force:
         help = "choose another name, or replace it with --force"
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
@@ -106,41 +109,51 @@ def tokenizer(
 @click.command("corpus")
 @texts
 @click.option(
-    "--tokenizer", "source", required=True, metavar="FILE", help="A tokenizer.json, or its folder."
+    "--tokenizer",
+    "source",
+    required=True,
+    metavar="FILE",
+    help="A tokenizer.json, or the folder that contains it.",
 )
 @click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Of the corpus, or of its parts."
+    "-o",
+    "--output",
+    required=True,
+    metavar="FOLDER",
+    help="The folder of the corpus, or with --split of its parts.",
 )
-@click.option("--name", metavar="NAME", help="Of the corpus; that of its folder otherwise.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the corpus.  [default: the name of the folder]"
+)
 @click.option(
     "--split",
     metavar="PART=SHARE,...",
-    help="Several corpora, each of a share of the documents, in folders of their names.",
+    help="Split the documents into several corpora: general=0.9,test=0.1.",
 )
 @click.option(
     "--deduplicate",
     type=click.Choice(("paragraphs", "documents", "none")),
     default="paragraphs",
     show_default=True,
-    help="What is left out where it was there before.",
+    help="Which repetitions are removed.",
 )
 @click.option(
     "--against",
     multiple=True,
     metavar="FOLDER",
-    help="A corpus none of whose paragraphs may come in. May be given several times.",
+    help="Leave out all paragraphs of this corpus (decontamination). Repeatable.",
 )
 @click.option(
     "--max-tokens",
     multiple=True,
     metavar="[PART=]N",
-    help="Keep documents until there are so many.",
+    help="Stop after this many tokens.",
 )
 @click.option(
     "--max-document-tokens",
     multiple=True,
     metavar="[PART=]N",
-    help="Cut longer documents to a piece from anywhere in them.",
+    help="Cut longer documents to a random piece of this length.",
 )
 @click.option("--end-of-text", metavar="TOKEN", help="The token that ends a document.")
 @text_source
@@ -163,19 +176,19 @@ def corpus(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Make corpora, folders of tokens, of text.
+    """Tokenize text into corpora, folders of memory-mapped tokens.
 
-    FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
-    such files. It may be tokens of that tokenizer: a data set of Megatron (.bin beside .idx), or
-    Parquet with a column of lists that --text-field names.
+    FILE is text or JSON lines (.jsonl), also compressed (.gz, .zst), Parquet, or a folder of such
+    files. Text that is tokenized already is read too: a data set of Megatron (.bin beside .idx), or
+    a Parquet column of lists of integers, named by --text-field.
 
     \b
     lawdsl corpus text.jsonl --tokenizer tokenizer.json -o corpora \\
         --split general=0.9,general-validation=0.1 --max-tokens general-validation=131072
 
-    Documents fall to a part by what they say, so copies fall together. What a part with
-    `validation` in its name has, no other part gets: no paragraph of 32 letters or more. Shares
-    may leave a rest, which is left out.
+    A hash of its text assigns each document to a part, so copies are in the same part. Paragraphs
+    (of 32 letters or more) of a part with `validation` in its name are removed from all other
+    parts. If the shares sum to less than 1, the remaining documents are left out.
     """
     needs("tokenizers", "pydantic")
     from lawdsl.runners.corpora.build import write_corpora
@@ -201,9 +214,9 @@ def corpus(
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @as_json
 def corpora(folders: tuple[str, ...], as_json: bool) -> int:
-    """Show corpora, and verify that they are as they were written.
+    """List corpora, and verify that their files are unchanged.
 
-    FOLDER is that of a corpus, or holds some.
+    FOLDER is a corpus, or contains corpora.
     """
     needs("pydantic")
     from lawdsl.runners.corpora.corpus import find_corpora, mixed_tokenizers, open_corpus
@@ -264,7 +277,7 @@ def _parts(
     """The corpora that are asked for, by folder.
 
     Raises:
-        click.UsageError: a name, share or number that cannot be one.
+        click.UsageError: an invalid name, share or number.
     """
     from lawdsl.runners.corpora.build import CorpusPart
 
@@ -301,7 +314,7 @@ def _shares(split: str) -> dict[str, Fraction]:
 
 
 def _limits(pairs: Iterable[str], parts: Iterable[str], option: str) -> dict[str, int]:
-    """A number for each part that has one; N alone is for all that have none of their own."""
+    """A number for each part that has one; N without a name applies to all other parts."""
     limits: dict[str, int] = {}
     for pair in sorted(pairs, key=lambda pair: "=" in pair):
         part, equals, number = (word.strip() for word in pair.rpartition("="))

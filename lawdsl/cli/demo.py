@@ -18,15 +18,16 @@ INSTALL = "pip install 'lawdsl[figures]'"
 @click.option(
     "--report",
     metavar="FILE",
-    help="Where the fits and the answer are reported: .html, or .md.  [default: a new file in the "
-    "folder for temporary files]",
+    help="File of the report, .html or .md.  [default: a new temporary file]",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @as_json
 def demo(report: str | None, no_report: bool, as_json: bool) -> int:
-    """Show a law, its claims proved and measured, fits, losses held out, and a question answered.
+    """Run the whole loop on shipped data.
 
-    Ends with a report of it, one page with figures, where the libraries for figures are installed.
+    Shows a law, the proofs of its claims and their tests on measurements, fits, predictions of
+    held-out losses, and the answer to a question. If the extra `figures` is installed, it ends with
+    a report: one page with figures.
     """
     from lawdsl.cli.demo_steps import run
     from lawdsl.reporting.report.write import check_suffix, write_report
@@ -40,7 +41,7 @@ def demo(report: str | None, no_report: bool, as_json: bool) -> int:
     result, ok, entries = run(out)
     lacking = missing(*REPORTING)
     if not (report or no_report or as_json or lacking):
-        # a new folder: nothing is overwritten, and nothing is left in that of the user
+        # a temporary folder, so that no file of the user is overwritten or left behind
         report = str(Path(tempfile.mkdtemp(prefix="lawdsl-demo-")) / "report.html")
     if report:
         write_report(entries, report)

@@ -1,6 +1,6 @@
 """Shipped runs -> a law with its claims, fits, predictions of held-out shares, and an answer.
 
-This is the whole of a decision on real data: what `lawdsl demo` prints.
+`lawdsl demo` prints this complete decision on real data.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 LAW = "dcpt.l3"
 TABLE = "code_and_english.csv"
 LOSSES = ("general", "code")  # on English manuals, and on Python source
-ENDS = "phase = end"  # the learning rate has decayed: the loss is that of a run of D tokens
-# before, the loss still moves by adaptation to the new mixture
+ENDS = "phase = end"  # the learning rate has decayed, so the loss is that of a run of D tokens
+# at fewer tokens, the loss still changes by adaptation to the new mixture
 FITTED_ROWS = (ENDS, "step >= 400")
 D_MIN = {"D_min": 409_600e-9}  # Gtoken: D after 400 steps of 1,024 tokens
 # any value from 0.25 to 1 changes R² by less than 0.0002
 FIXED = {"E": 0.5}
 HELD_OUT_SHARES = (0.2, 0.67)  # of code
-MAX_PREDICTION_ERROR = 0.03  # of the predictions of losses held out
+MAX_PREDICTION_ERROR = 0.03  # of the predictions of held-out losses
 QUESTION = "dcpt.tradeoff"
 TOLERATED_RISE = 0.02  # of the general loss, relative
 
@@ -64,12 +64,12 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """The answer to usage 1 for the largest model, beside what its runs measured.
+    """The answer to usage 1 for the largest model, compared with measurements.
 
     Attributes:
-        answer: by the fits.
-        measured: the share of code at which the general loss of the runs passes the limit, on the
-            line between two of them; `between` are the shares of those.
+        answer: the answer by the fits.
+        measured: the share of code at which the general loss of the runs crosses the limit, by
+            linear interpolation between two runs; `between` are their shares.
     """
 
     answer: Answer
@@ -85,7 +85,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool, list[Entry]]:
 
     Returns:
         The results as plain data, whether every prediction is within MAX_PREDICTION_ERROR of the
-        measured loss, and what a report of them has: the fits and the answer.
+        measured loss, and the entries of a report: the fits and the answer.
     """
     data = read_table(shipped_folder() / "data" / TABLE)
     law = load(LAW).with_settings(**D_MIN)
@@ -148,7 +148,7 @@ def _fit(law: Law, data: Table, loss: str, where: Sequence[str], *, claims: bool
 
 
 def _predict_held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
-    """Predictions for each model by a fit to the other shares, beside the measured losses."""
+    """Predictions for each model by a fit to the other shares, compared with the measured losses."""
     columns = _columns(loss)
     others = [*FITTED_ROWS, *(f"r_code != {share}" for share in HELD_OUT_SHARES)]
     training_fit = _fit(law, data, loss, others, claims=False)
@@ -161,13 +161,15 @@ def _predict_held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
             rows = bind(law, data, columns, where=where)
             assert rows.target is not None
             predicted = training_fit.predict(dict(zip(names, rows.columns[:, :1], strict=True)))
-            measured = float(np.mean(rows.target))  # of all seeds
+            measured = float(np.mean(rows.target))  # the mean over all seeds
             held_out.append(HeldOut(loss, model, share, measured, float(predicted[0])))
     return held_out
 
 
 def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
-    """The largest share of code for which the largest model's general loss keeps the limit."""
+    """The largest share of code for which the general loss of the largest model stays below the
+    limit.
+    """
     size, step = data.numbers("N"), data.numbers("step")
     last = (size == np.max(size)) & (step == np.max(step))
     initial = float(np.mean(data.numbers("L0_general")[last]))
@@ -185,7 +187,7 @@ def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
 
 
 def _show_claims(fits: dict[str, Fit], out: Console) -> None:
-    """The verdicts on the fitted values, a column a loss."""
+    """Print the verdicts for the fitted values, one column per loss."""
     pairs = zip(*(fits[name].claims for name in LOSSES), strict=True)
     rows = [(a.claim, *(_verdict_text(c.verdict, c.face) for c in (a, b))) for a, b in pairs]
     show_rows(("claim", *LOSSES), rows, out)

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.option("-o", "--output", metavar="REPORT.md", help="Write the report, in Markdown.")
-@click.option("--quick", is_flag=True, help="Leave out speed, compilation and several processes.")
+@click.option("-o", "--output", metavar="REPORT.md", help="Write the report as Markdown.")
+@click.option(
+    "--quick", is_flag=True, help="Skip the checks of speed, compilation and several processes."
+)
 @click.option(
     "--device",
     default="auto",
     show_default=True,
     type=click.Choice(("auto", "cpu", "cuda")),
-    help="What is examined; auto is a GPU where the driver lists one.",
+    help="Device to check; auto: a GPU if the driver lists one, else the CPU.",
 )
-@click.option("--only", multiple=True, metavar="CHECK", help="This check; may be given again.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check. Repeatable.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @as_json
 def doctor(
     output: str | None,
@@ -39,12 +41,12 @@ def doctor(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Examine whether this machine can train with lawdsl, and how fast.
+    """Check whether this machine can train models, and how fast.
 
-    Each check runs in a process of its own, on data that it makes itself in a temporary folder. All
-    of them take two minutes at most on a CPU and ten on a GPU; what was not measured is listed with
-    the reason. Exits with 1 where a check failed. The report names no folder and no host: it is
-    what a bug report should carry.
+    Each check runs in its own process, on temporary data that it makes itself. All checks together
+    take at most two minutes on a CPU and ten on a GPU; checks that were not made are listed with
+    the reason. The exit code is 1 if a check failed. The report contains no folder and no host
+    name: attach it to bug reports.
     """
     needs("pydantic", "torch", "transformers", "tokenizers")
     from lawdsl.runners.doctor.execution import Session, examine, interrupted
@@ -56,7 +58,7 @@ def doctor(
     machine = this_machine()
     chosen = device if device != "auto" else ("cuda" if machine.gpus else "cpu")
     command = _command_line(quick, device, only)
-    # a check that is named is requested in full
+    # a check that is requested by name is run in full
     quick = quick and not only
 
     def announce(check: Check, result: CheckResult | None) -> None:
@@ -83,7 +85,8 @@ def _report(examination: Examination, output: str | None, as_json: bool) -> int:
     if output:
         try:
             write(Path(output), report)
-        except LawdslError as error:  # it could be before the checks; they need not be repeated
+        # the file was writable before the checks; they need not be repeated
+        except LawdslError as error:
             unwritten = error.diagnostics
 
     def show() -> None:
@@ -104,7 +107,7 @@ def _report(examination: Examination, output: str | None, as_json: bool) -> int:
 
 
 def _command_line(quick: bool, device: str, only: Sequence[str]) -> str:
-    """The command line without the options that change no result; paths are left out of reports."""
+    """The command line without options that do not affect results, and without paths, for reports."""
     words = ["lawdsl doctor"]
     words += ["--quick"] if quick else []
     words += [f"--device {device}"] if device != "auto" else []
@@ -112,7 +115,7 @@ def _command_line(quick: bool, device: str, only: Sequence[str]) -> str:
 
 
 def _selected(names: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of some names, in the order of the table; all without names.
+    """The checks with the given names, in the order of the table; all checks if there are no names.
 
     Raises:
         click.UsageError: a name is unknown.

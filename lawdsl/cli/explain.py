@@ -11,7 +11,10 @@ from lawdsl.cli.options import as_json, finish
 @click.argument("code")
 @as_json
 def explain(code: str, as_json: bool) -> int:
-    """Say what a message means, with an example. CODE is what stands in its brackets: L0301."""
+    """Explain a message, with an example.
+
+    CODE is the code in the brackets of the message, such as L0301.
+    """
     from lawdsl.language.keywords import nearest
     from lawdsl.messages.table import MESSAGES
 

@@ -21,15 +21,23 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("fit")
-@click.option("--to", "target", type=click.Choice(TARGETS), required=True, help="The language.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(TARGETS),
+    required=True,
+    help="Language or format of the output.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", help="File to write; without it the formula is printed."
+)
 @level_option
 @click.option(
     "--set",
     "values",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Of a law without a fit: the value of a parameter or setting.",
+    help="For a law without a fit: the value of a parameter or setting.",
 )
 @as_json
 def export(
@@ -40,7 +48,7 @@ def export(
     values: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Write the formula of a fit for use elsewhere.
+    """Write a fitted formula as code, LaTeX or JSON.
 
     \b
     lawdsl export fit.json --to python -o loss.py     floats, without dependencies
@@ -51,8 +59,8 @@ def export(
     lawdsl export chinchilla --to python --set E=1.8172 --set A=482.01 --set alpha=0.3478 \\
            --set B=2085.43 --set beta=0.3658          a law with given values
 
-    Modules have a function predict, which checks the domain, predict_with_interval, and the
-    derivatives. Intervals have the noise of the fitted rows in them, not the error of the law.
+    A module defines `predict`, which checks the domain, `predict_with_interval`, and derivatives.
+    Its intervals include the noise of the fitted rows, but not the error of the law.
     """
     from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.exporting.export import export as exported
@@ -83,8 +91,8 @@ def _with_values(path: str, values: Mapping[str, float]) -> Fit | Fits | Law:
     """A fit, or a law with values for its parameters and settings.
 
     Raises:
-        LawdslError: neither can be read, or a value is not one of the law.
-        click.UsageError: values beside a fit.
+        LawdslError: neither can be read, or a value is for a name that the law lacks.
+        click.UsageError: values together with a fit.
     """
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.law.law import load

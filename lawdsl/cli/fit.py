@@ -35,8 +35,8 @@ priors = click.option(
     "priors",
     multiple=True,
     metavar="PRIOR",
-    help="A Gaussian, one standard deviation: 'log(alpha) = log(0.35) +- 0.35'; none: without those "
-    "of the law; published: those of shipped laws.",
+    help="A Gaussian prior, center +- standard deviation: 'log(alpha) = log(0.35) +- 0.35'; none: ignore "
+    "the law's priors; published: use published values of a shipped law.",
 )
 
 
@@ -44,9 +44,14 @@ priors = click.option(
 @click.argument("law")
 @click.argument("data")
 @columns
-@click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
+@click.option("-o", "--output", metavar="FIT.json", help="Write the fit to this file.")
 @fit_options("where", "starts")
-@click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
+@click.option(
+    "--start",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Start from one point only; repeat the option for each parameter.",
+)
 @fit_options(
     "objective",
     "delta",
@@ -82,14 +87,15 @@ def fit(
 ) -> int:
     """Fit LAW to the table DATA (CSV, Parquet or SQLite).
 
-    NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss. A
-    formula of columns may stand there, "N=10^log10_N", and a unit: "D=tokens_B [Gtoken]".
-    Beside each interval is that of a law wrong by 2 % per decade: a fit to the true surface
-    could then have come out anywhere there.
-    Where its residuals have a pattern, shipped laws of these variables are fitted too, and those
-    that leave none are named.
-    What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
-    where the fit is not trusted; it is written all the same.
+    NAME=COLUMN binds a variable or the output of the law to a column: L=loss. A column may have a
+    unit, "D=tokens_B [Gtoken]", or be a formula of columns, "N=10^log10_N".
+
+    The command prints the parameters with two intervals: one for an exact law, from the noise of
+    the rows, and a wider one for a law that is wrong by 2 % per decade. It decides the claims of the
+    law at the fitted values, and reports problems of the fit. If the residuals have a pattern, it
+    also fits the shipped laws of the same variables, and names those without a pattern.
+
+    The exit code is 1 if the fit is not trusted; the file is written nevertheless.
     """
     from lawdsl.comparing.rival_laws import with_rival_laws
     from lawdsl.fitting.fit import fit_with
@@ -104,10 +110,11 @@ def fit(
     if output:
         check_writable(Path(output))
     read = replace(changes, priors=priors).apply(load(law))
-    # of index sets only a table says the labels, and priors may tell apart what no rows can
+    # the labels of index sets are known from a table only, and priors may determine what no rows
+    # can
     is_known = not (as_json or read.indexed or read.priors)
     earlier = findings(read, freedom(read), "error") if is_known else []
-    print_diagnostics(earlier)  # before a search for values that mean nothing
+    print_diagnostics(earlier)  # before a search for values that may have no meaning
     cheaper = "fewer --starts or --resamples take less"
     with (
         progress(quiet or as_json, "starts") as report,

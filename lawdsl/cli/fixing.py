@@ -1,4 +1,4 @@
-"""`--fix`: the changes that messages advise, made in the files of the command line."""
+"""`--fix`: apply the edits that messages suggest to the files of the command line."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ STANDARD_INPUT = "-"
 
 
 def fix_files(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Make the edits that messages carry, in each file.
+    """Apply the edits of messages to each file.
 
-    A file is written only where some edit was made, and whole or not at all.
+    A file is written only if some edit was made, and atomically.
 
     Args:
         names: the paths of laws, questions and pipelines.
 
     Returns:
-        For each file that was changed its path and the messages whose advice was followed, as JSON.
+        For each changed file its path and the messages whose edits were applied, as JSON.
 
     Raises:
         click.UsageError: the name of a shipped law, or standard input.
@@ -48,12 +48,12 @@ def fix_files(names: Iterable[str]) -> list[dict[str, Any]]:
     return changed
 
 
-def fixed(text: Text, folder: Path) -> str:
-    """A text with the edits made that its messages carry.
+def with_fixes(text: Text, folder: Path) -> str:
+    """The text after the edits of its messages.
 
     Args:
         text: the text.
-        folder: where the laws that it names are searched for first.
+        folder: the folder in which the laws that it refers to are searched for first.
     """
     from lawdsl.language.fixes import fix_text
     from lawdsl.language.library import warnings_of
@@ -62,10 +62,10 @@ def fixed(text: Text, folder: Path) -> str:
 
 
 def print_fixes(changed: Iterable[dict[str, Any]]) -> None:
-    """Print what was changed, a line each, to standard error.
+    """Print what was changed to standard error, one line per edit.
 
     Args:
-        changed: as `fix_files` returns it.
+        changed: the result of `fix_files`.
     """
     for file in changed:
         for message in file["fixed"]:

@@ -7,23 +7,26 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.fixing import fixed
+from lawdsl.cli.fixing import with_fixes
 from lawdsl.cli.options import as_json, finish, print_message, write
 from lawdsl.core.diagnostics import LawdslError
 
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 where a file would change.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
 @click.option(
     "--fix",
     is_flag=True,
-    help="First make the changes that messages advise and that need no guess.",
+    help="First apply the safe corrections that messages suggest.",
 )
 @click.option("--diff", is_flag=True, help="Print the changes instead of making them.")
 @as_json
 def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: bool) -> int:
-    """Write files of laws, questions and pipelines in the one canonical style. FILE may be `-` for standard input."""
+    """Format the files of laws, questions and pipelines.
+
+    FILE may be `-` for standard input.
+    """
     from lawdsl.language.library import read
     from lawdsl.language.parser import parse
     from lawdsl.language.printer import print_document
@@ -33,9 +36,9 @@ def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: boo
     for name in files:
         text = read(Path(name))
         before = text.text
-        source = fixed(text, Path(name).parent) if fix else before
+        source = with_fixes(text, Path(name).parent) if fix else before
         document, mistakes = parse(source, text.name)
-        # a line that could not be read would be lost in printing
+        # a line that could not be parsed would be lost
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
         after = print_document(document)

@@ -12,10 +12,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 class _FormulaCommand(click.Command):
-    """A command whose argument may begin with a minus, as no option does."""
+    """A command whose argument may start with a minus sign, unlike an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; a formula goes behind `--`."""
+        """Parse the arguments; a formula is moved behind `--`."""
         formulas = [each for each in args if _NEGATIVE.match(each)]
         if formulas and "--" not in args:
             args = [*(each for each in args if each not in formulas), "--", *formulas]
@@ -23,31 +23,33 @@ class _FormulaCommand(click.Command):
 
 
 _NEGATIVE = re.compile(r"-(?!-|h$|o$)(?!o[^*(^+ ]*$)")
-"""A formula with a minus before it: no long option, no -h, no -o, and no -oFILE."""
+"""A formula that starts with a minus sign: no long option, no -h, no -o, and no -oFILE."""
 
 
 @click.command("import", cls=_FormulaCommand)
 @click.argument("formula")
 @click.option("--name", required=True, help="The name of the law.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="File to write; without it the law is printed."
+)
 @click.option(
     "--variables",
     metavar="NAMES",
-    help="The variables, N,D or 'N > 0, r in [0, 1]'.  [default: N, D and r]",
+    help="Names of the variables, 'C,M', or their domains, 'C > 0, r in [0, 1]'.  [default: N, D and r]",
 )
 @as_json
 def import_formula(
     formula: str, name: str, output: str | None, variables: str | None, as_json: bool
 ) -> int:
-    """Write a law file from a formula in Python's spelling.
+    """Convert a formula in Python syntax to a law file.
 
     \b
     lawdsl import 'E + A/N**alpha + B/D**beta' --name my_law -o my_law.law
     lawdsl import 'acc = a/(1 + np.exp(-k*(x - x0))) + b' --name sigmoid --variables x
 
-    The formula is read, not executed: powers as ** or ^, functions with the names of math, NumPy,
-    PyTorch and JAX. All names that are not variables are parameters. In Python
-    lawdsl.Law.from_sympy(expression, name="my_law") does the same for an expression of SymPy.
+    The formula is parsed and never executed. Powers are ** or ^; functions have their names in math,
+    NumPy, PyTorch or JAX. All names that are not variables are parameters. In Python,
+    lawdsl.Law.from_sympy(expression, name="my_law") converts a SymPy expression.
     """
     from lawdsl.language.foreign_formula import read_foreign_formula
     from lawdsl.language.new_law import chosen_variables, law_text

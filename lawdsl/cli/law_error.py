@@ -12,11 +12,11 @@ from lawdsl.fitting.options import LEARNED
 
 Command = Callable[..., Any]
 
-LEVEL = 0.95  # of intervals, by default
+LEVEL = 0.95  # default level of intervals
 
 
 def _percentage(text: str) -> float:
-    """The number of `2%`, or of `0.02`."""
+    """The number given as `2%` or `0.02`."""
     number = text.strip()
     try:
         value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
@@ -28,7 +28,7 @@ def _percentage(text: str) -> float:
 
 
 def _percentage_or_learned(text: str) -> float | str:
-    """The number of `2%`, or the word `learned`."""
+    """The number given as `2%`, or the word `learned`."""
     return LEARNED if text.strip() == LEARNED else _percentage(text)
 
 
@@ -37,7 +37,7 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
 
     Args:
         name: the name of the option.
-        help: what it is.
+        help: its help text.
     """
     return click.option(
         name,
@@ -49,11 +49,14 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
 
 wrong = percentage_option(
     "--wrong",
-    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
+    "Assumed error of the law per decade beyond the fitted rows; 0 takes the law as exact.  "
+    "[default: 2%]",
 )
 
 
-level_option = percentage_option("--level", "Of the intervals: 95%, or 0.95.  [default: 0.95]")
+level_option = percentage_option(
+    "--level", "Confidence level of the intervals: 95% or 0.95.  [default: 0.95]"
+)
 
 
 def _wrong_or_learned(help: str) -> Callable[[Command], Command]:
@@ -67,11 +70,12 @@ def _wrong_or_learned(help: str) -> Callable[[Command], Command]:
 
 
 wrong_or_learned = _wrong_or_learned(
-    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
-    " right; learned: 2%, widened by how far this table's own largest runs missed."
+    "Assumed error of the law per decade beyond the fitted rows; 0 takes the law as exact; learned:"
+    " 2%, widened if the smaller runs of the table predicted its largest runs badly.  [default: 2%]"
 )
 
 wrong_of_laws = _wrong_or_learned(
-    "Error of the laws per decade beyond the fitted rows, 2% by default; 0 for laws that are"
-    " right; learned: 2%, widened by how far each fit's own largest runs missed."
+    "Assumed error of the laws per decade beyond the fitted rows; 0 takes the laws as exact;"
+    " learned: 2%, widened if the smaller runs of a table predicted its largest runs badly."
+    "  [default: 2%]"
 )

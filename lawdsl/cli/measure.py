@@ -31,7 +31,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
     "--run",
     multiple=True,
     metavar="COLUMN",
-    help="What tells runs apart; `run` and `seed` where the table has them.",
+    help="Columns that identify a run.  [default: `run` and `seed`, if the table has them]",
 )
 @fit_options("drop_bad")
 @settings
@@ -45,14 +45,17 @@ def measure(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Measure the variables for which LAW has a rule, from the runs in the table DATA.
+    """Compute the variables that LAW measures from runs.
+
+    Such a variable has one value per domain, and a `measure` line in the law says how it is computed
+    from the table DATA:
 
     \b
-    measure k1[d] = L(step = 1000)                  as it stands in the law
+    measure k1[d] = L(step = 1000)                  a line of a law: the loss after 1,000 steps
     lawdsl measure dcpt.cross_k3 runs.csv L=loss    prints k1 of each domain
 
-    NAME=COLUMN binds a variable, the output, an index or a name in a reading to a column of another
-    name: d=corpus step=iteration. Says where labels were measured differently.
+    NAME=COLUMN binds a variable, the output, an index set or a name in the `measure` line to a
+    column: d=corpus step=iteration. A warning says which domains were measured differently.
     """
     from lawdsl.data.measured_variables import check_names, measured
     from lawdsl.data.read import read_table

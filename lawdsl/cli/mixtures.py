@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from lawdsl.designing.selection import SelectedMixtures
     from lawdsl.language.law_changes import LawChanges
 
-output = table_option("-o", "--output", help="Write the table here, not to standard output")
+output = table_option("-o", "--output", help="Write the table to this file")
 
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The arguments of commands that sample mixtures from the tokens available of domains.
+    """The arguments of commands that sample mixtures, given the available tokens of domains.
 
-    The command receives the domains with their largest shares as one value, `domains`.
+    The command receives the domains, with their largest shares, as one value `domains`.
     """
 
     @wraps(command)
@@ -46,15 +46,19 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
     for option in (
         as_json,
         output,
-        click.option("--seed", default=0, show_default=True, help="Another one, other mixtures."),
-        click.option("--count", default=40, show_default=True, help="How many mixtures."),
+        click.option("--seed", default=0, show_default=True, help="Random seed."),
+        click.option("--count", default=40, show_default=True, help="Number of mixtures."),
         click.option(
-            "--cap", "caps", multiple=True, metavar="DOMAIN=SHARE", help="No larger share of it."
+            "--cap",
+            "caps",
+            multiple=True,
+            metavar="DOMAIN=SHARE",
+            help="Largest share of a domain.",
         ),
         click.option(
-            "--epochs", default="1", show_default=True, help="How often a token may be seen."
+            "--epochs", default="1", show_default=True, help="How often each token may be repeated."
         ),
-        click.option("--target", metavar="TOKENS", help="Tokens that will be trained on: 1T."),
+        click.option("--target", metavar="TOKENS", help="Tokens of the training run: 1T."),
         click.argument("domains", nargs=-1, required=True, metavar="DOMAIN[=TOKENS]..."),
     ):
         with_domains = option(with_domains)
@@ -63,7 +67,7 @@ def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.group("mixtures")
 def mixtures() -> None:
-    """Choose the mixtures that small models are to be trained on.
+    """Choose mixtures of domains to train small models on.
 
     \b
     lawdsl mixtures halving web=3.2T code=400G books=100G --target 1T -o mixtures.csv
@@ -73,7 +77,9 @@ def mixtures() -> None:
 
 
 @mixtures.command("halving")
-@click.option("--grid", default="1/16", show_default=True, help="The least share but 0.")
+@click.option(
+    "--grid", default="1/16", show_default=True, help="Smallest share; smaller ones become 0."
+)
 @sampling_options
 def halving(
     domains: tuple[Domain, ...],
@@ -83,15 +89,15 @@ def halving(
     output: str | None,
     as_json: bool,
 ) -> int:
-    """Draw mixtures whose shares are halved: Algorithm 2 of the Data Mixing Laws.
+    """Draw mixtures by repeatedly halving shares.
 
     \b
     lawdsl mixtures halving web=3.2T code=400G books=100G --target 1T -o mixtures.csv
 
-    A domain has its largest share, a half of it, a quarter, … or nothing; the one with the
-    smallest supply has what is left. A quarter of the mixtures lacks some domain. The largest
-    share is EPOCHS * TOKENS / TARGET, or 1 where no TOKENS are given. The columns r_DOMAIN sum
-    to 1 and are bound as such: `lawdsl fit LAW runs.csv r=r_*`.
+    This is Algorithm 2 of the Data Mixing Laws. The share of a domain is its largest share, a half
+    of it, a quarter, … or 0; the domain with the smallest supply gets the remainder. A quarter of
+    the mixtures lacks some domain. The largest share is EPOCHS * TOKENS / TARGET, or 1 if TOKENS
+    are not given. The columns r_DOMAIN sum to 1; `lawdsl fit LAW runs.csv r=r_*` binds them.
     """
     from lawdsl.designing.halving import halving as halved
 
@@ -99,7 +105,7 @@ def halving(
 
 
 @mixtures.command("spread")
-@click.option("--grid", default="1/4096", show_default=True, help="Shares are multiples of it.")
+@click.option("--grid", default="1/4096", show_default=True, help="Shares are multiples of this.")
 @sampling_options
 def spread(
     domains: tuple[Domain, ...],
@@ -109,14 +115,14 @@ def spread(
     output: str | None,
     as_json: bool,
 ) -> int:
-    """Spread mixtures evenly over all that the supplies allow: Sobol's points on the simplex.
+    """Spread mixtures evenly over all admissible shares.
 
     \b
     lawdsl mixtures spread web=3.2T code=400G books=100G --target 1T --count 32
 
-    All mixtures within the largest shares, EPOCHS * TOKENS / TARGET, are equally likely; the
-    first 16 of 32 are spread as well as all. A power of 2 is the best --count. On a coarse --grid
-    some shares are 0.
+    The mixtures are scrambled Sobol points, uniform on the simplex of shares up to EPOCHS * TOKENS
+    / TARGET. A power of 2 is the best --count. The first half of the mixtures is spread as evenly
+    as all of them. A coarse --grid rounds some shares to 0.
     """
     from lawdsl.designing.space_filling import spread as spread_out
 
@@ -128,17 +134,17 @@ def spread(
 @click.argument("data")
 @columns
 @output
-@click.option("--count", default=20, show_default=True, help="How many mixtures are chosen.")
-@click.option("--groups", default=200, show_default=True, help="How many groups are tried.")
+@click.option("--count", default=20, show_default=True, help="Number of mixtures to choose.")
+@click.option("--groups", default=200, show_default=True, help="Number of random groups to try.")
 @click.option(
     "--by",
     multiple=True,
     metavar="COLUMN",
-    help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
+    help="Column that identifies a mixture.  [default: `mixture` if there is one, else the variables]",
 )
 @options_of_each_fit("where")
 @changes
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @as_json
 def select(
     law: str,
@@ -152,14 +158,15 @@ def select(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Choose from mixtures that a small model was trained on those that larger ones are for.
+    """Choose the best subset of mixtures that a small model was trained on.
 
     \b
     lawdsl mixtures select mixing.two_domain runs.csv L=loss --count 20 -o chosen.csv
 
-    DATA is the table of runs of all candidates. LAW is fitted to each of many groups of COUNT of
-    them, and the group is chosen whose fit has the lowest mean absolute error on all: the
-    selection of the Data Mixing Laws, 20 of 40. Its rows of DATA are written.
+    DATA is the table of runs of all candidates. The command fits LAW to each of many random groups
+    of COUNT mixtures, chooses the group whose fit has the smallest mean absolute error on all
+    candidates, and writes its rows of DATA. The Data Mixing Laws choose 20 of 40 in this way, in
+    order to train larger models on these mixtures only.
     """
     from lawdsl.designing.selection import select as chosen
     from lawdsl.law.law import load
@@ -206,7 +213,7 @@ def _finish_design(design: Mixtures, output: str | None, as_json: bool) -> int:
 
 
 def _write_table(result: Mixtures | SelectedMixtures, output: str | None) -> None:
-    """Write the table of mixtures to the file that the command line names, if it does."""
+    """Write the table of mixtures to the file named on the command line, if any."""
     if output:
         from lawdsl.data.write import write_rows
 

@@ -46,13 +46,13 @@ subject to k*N*D = C  "compute"
 @click.command("new")
 @click.argument("name")
 @click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; NAME.law otherwise.")
-@click.option("--question", is_flag=True, help="Start a question about a fitted law instead.")
+@click.option("-o", "--output", metavar="FILE", help="File to write.  [default: NAME.law]")
+@click.option("--question", is_flag=True, help="Write a question about a fitted law instead.")
 @click.option(
     "--from",
     "source",
     metavar="DATA",
-    help="Propose a law for this table (CSV, Parquet or SQLite), by its columns.",
+    help="Propose a law for the columns of this table (CSV, Parquet or SQLite).",
 )
 @as_json
 def new(
@@ -63,15 +63,16 @@ def new(
     source: str | None,
     as_json: bool,
 ) -> int:
-    """Start a law file from a template that checks, fits and can be changed.
+    """Write a law file to start from.
 
     \b
     lawdsl new my_law
     lawdsl new my_law --from runs.csv
     lawdsl new my_law --from runs.csv L=val_loss N=size
 
-    With --from, the columns, their units and their scales decide on variables and terms; guesses are
-    reported. NAME=COLUMN decides for a column. The next commands are printed, with the bindings.
+    Without --from the file is a template that passes `lawdsl check`. With --from, the variables and
+    terms follow from the columns, their units and their scales; guesses are reported, and
+    NAME=COLUMN overrides them. The command prints the next commands, with the bindings.
     """
     from lawdsl.core.diagnostics import Text
     from lawdsl.language.library import declared, declared_question, shipped
@@ -88,8 +89,8 @@ def new(
     draft = _draft(name, source, bound) if source else None
     text = draft.text if draft else (QUESTION if question else TEMPLATE).format(name=name)
     read = declared_question if question else declared
-    read(Text(str(path), text), path.parent)  # the name must be that of the file
-    # a law somebody has written is never overwritten
+    read(Text(str(path), text), path.parent)  # the name of the law must be that of the file
+    # an existing law is never overwritten
     if path.exists():
         help = "choose another name, or -o FILE"
         raise LawdslError(

@@ -25,18 +25,18 @@ from lawdsl.reporting.json_document import document
 if TYPE_CHECKING:
     pass
 
-TICK = 0.02  # s of CPU time: how much a timer may be early
+TICK = 0.02  # s of CPU time: a timer may expire this much too early
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no proofs.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress and no proofs.")
 settings = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Another value for a setting of the law.",
+    help="Override a setting of the law.",
 )
 
 
@@ -69,7 +69,7 @@ def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], C
 
     Args:
         name: the name of the parameter of the command; several groups of one name are merged.
-        options: what `click.option` returned.
+        options: the results of `click.option`.
 
     Returns:
         A decorator of a command.
@@ -85,10 +85,10 @@ def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], C
 
         decorated: Any = with_group
         count = len(getattr(decorated, "__click_params__", ()))
-        # decorators apply from the inside out, and the help lists the outermost option first
+        # decorators are applied from the inside out, but the help lists the outermost option first
         for add_option in reversed(options):
             decorated = add_option(decorated)
-        # only click knows the names: an option may have several flags and a name of its own
+        # only click knows the parameter names: an option may have several flags and its own name
         names += [parameter.name for parameter in decorated.__click_params__[count:]]
         return with_group
 
@@ -129,9 +129,9 @@ def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[
     """The options of a command that fits many times; see `fit_options`.
 
     Args:
-        names: fields of `FitOptions` that the help lists before those of any such command.
+        names: fields of `FitOptions` that the help lists before those common to all such commands.
     """
-    starts = {"default": 8, "help": "How many starts each fit has.", "metavar": None}
+    starts = {"default": 8, "help": "Starting points of each fit.", "metavar": None}
     shared = ("starts", "objective", "delta", "quantile", "drop_bad", "seed")
     return fit_options(*names, *shared, starts=starts)
 
@@ -141,7 +141,7 @@ SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 class Seconds(click.FloatRange):
-    """A positive time, which is finite."""
+    """A parameter type: a positive, finite time in seconds."""
 
     def __init__(self) -> None:
         super().__init__(min=0.01)
@@ -152,14 +152,14 @@ class Seconds(click.FloatRange):
         """Convert text to a positive, finite number of seconds.
 
         Args:
-            value: as given on the command line.
-            param, ctx: of click, for the error message.
+            value: the text given on the command line.
+            param, ctx: objects of click, for the error message.
 
         Returns:
             The number.
 
         Raises:
-            click.BadParameter: it is not one.
+            click.BadParameter: not a positive, finite number.
         """
         written = DURATION.fullmatch(str(value))
         if written:
@@ -179,8 +179,8 @@ def time_limit(default: float, of: str) -> Callable[[Command], Command]:
     """Create the option `--time-limit`, in seconds of CPU time; see `cpu_limit`.
 
     Args:
-        default: seconds.
-        of: what is limited, for the help text.
+        default: the default in seconds.
+        of: the limited computation, for the help text.
 
     Returns:
         A decorator of a command.
@@ -196,16 +196,16 @@ def time_limit(default: float, of: str) -> Callable[[Command], Command]:
 
 
 _without = click.option(
-    "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
+    "--without", multiple=True, metavar="BOUND", help='Drop a bound of the law: --without "C > C0".'
 )
 _fix = click.option(
-    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
+    "--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter at a value."
 )
 _tie = click.option(
     "--tie",
     multiple=True,
     metavar="NAME=FORMULA",
-    help="Hold a parameter at a formula of others: beta=alpha.",
+    help="Tie a parameter to a formula of others: beta=alpha.",
 )
 
 
@@ -320,9 +320,9 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     """Stop the block when it has used a given CPU time.
 
     Args:
-        seconds: the seconds of CPU time of the process, all threads together.
-        of: the work of the block, for the message.
-        help: how to reduce it.
+        seconds: the limit on the CPU time of the process in seconds, summed over threads.
+        of: the computation in the block, for the message.
+        help: advice on how to reduce its time.
 
     Returns:
         A context manager.
@@ -338,10 +338,11 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         with stopped_after(seconds):
             yield
     except Exception as error:
-        # the recursion is the cause: the time ran out while the stack was unwound
+        # the recursion error is a consequence: the time limit was reached while the stack was
+        # unwound
         if isinstance(error, OutOfTime) and isinstance(error.__context__, RecursionError):
             raise error.__context__ from None
-        # libraries raise errors of their own where they are interrupted; timers tick too early
+        # interrupted libraries may raise their own errors, and timers may expire early
         if not isinstance(error, OutOfTime) and clock.remaining() > TICK:
             raise
         message = f"{of} is not finished after {clock.spent():.3g} s of CPU time"
@@ -364,8 +365,8 @@ def on_interrupt(report: Callable[[], object]) -> Iterator[None]:
 
 
 def print_message(message: str) -> None:
-    """Print a message to standard error, after what was printed before it."""
-    # each stream has its own buffer, and one terminal may show both
+    """Print a message to standard error, after everything printed before it."""
+    # each stream has its own buffer, and both may be shown on one terminal
     sys.stdout.flush()
     click.echo(message, err=True)
 
@@ -373,7 +374,7 @@ def print_message(message: str) -> None:
 def _figure_path(
     context: click.Context, parameter: click.Parameter, path: str | None
 ) -> str | None:
-    """The file of a figure; one that cannot be written is refused before anything is computed."""
+    """The path of a figure; a path that cannot be written is refused before anything is computed."""
     if path:
         from lawdsl.figures.draw import require_altair
         from lawdsl.figures.figure import figure_format
@@ -394,11 +395,11 @@ plot_option = click.option(
 
 
 def table_option(*names: str, help: str) -> Callable[[Command], Command]:
-    """An option for a file to which a table is written; a name of no format is refused at once.
+    """An option for a file to which a table is written; an unknown format is refused at once.
 
     Args:
         names: the names of the option.
-        help: what is written.
+        help: the help text.
     """
     endings = disjunction(form.written[0] for form in FORMATS if form.written)
     return click.option(*names, metavar="FILE", callback=_table_path, help=f"{help}: {endings}.")
@@ -413,7 +414,7 @@ def _table_path(context: click.Context, parameter: click.Parameter, path: str | 
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file atomically: whole or not at all.
+    """Write a file atomically.
 
     Args:
         path: the path of the file.
@@ -440,14 +441,14 @@ def finish(
     """Print a command's result, as text or as JSON, and draw it.
 
     Args:
-        command: its name.
+        command: the name of the command.
         result: plain data, for JSON.
         diagnostics: messages, which go to standard error.
-        ok: whether the command did its work without findings.
+        ok: whether the command succeeded without findings.
         as_json: whether to print JSON.
-        show: prints the result as text.
-        plot: the file of the figure; None for none.
-        record: what the figure is of.
+        show: the function that prints the result as text.
+        plot: the path of the figure; None for none.
+        record: the record that is drawn.
 
     Returns:
         The exit code: 0, or 1 with findings.
@@ -456,7 +457,7 @@ def finish(
     if not as_json:
         show()
         sys.stdout.flush()
-    # the result stands, even where it cannot be drawn
+    # the result is valid even if it cannot be drawn
     not_drawn = _draw(record, plot) if plot else []
     listed += not_drawn
     ok = ok and not not_drawn
@@ -472,7 +473,7 @@ def finish(
 
 
 def _draw(record: Any, path: str) -> list[Diagnostic]:
-    """Draw a result to a file; what kept it from that."""
+    """Draw a result to a file; return the errors."""
     from lawdsl.figures.draw import draw
 
     try:

@@ -1,4 +1,4 @@
-"""Options of a command -> an error where its output would replace one of its inputs."""
+"""Options of a command -> an error if its output would replace one of its inputs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import click
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 OUTPUTS = ("output", "plot", "report")
-"""The options that name files that commands write."""
+"""The options that name output files."""
 NOT_FILES = frozenset({*OUTPUTS, "name"})
 
 
-def keep_inputs(command: click.Command) -> None:
-    """Let a command, and those of a group, refuse to write over the files that it reads."""
+def protect_inputs(command: click.Command) -> None:
+    """Make a command, and the commands of a group, refuse to overwrite the files that they read."""
     if isinstance(command, click.Group):
         for part in command.commands.values():
-            keep_inputs(part)
+            protect_inputs(part)
     elif command.callback is not None:
         command.callback = _checked(command.callback)
 
@@ -35,13 +35,13 @@ def _checked(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_outputs(options: Mapping[str, Any]) -> None:
-    """Refuse an output that is one of the inputs.
+    """Raise an error if an output is also an input.
 
     Args:
         options: name -> value, of all arguments and options of a command.
 
     Raises:
-        LawdslError: an existing file is both (L0313).
+        LawdslError: an existing file is both input and output (L0313).
     """
     outputs = [options[name] for name in OUTPUTS if isinstance(options.get(name), str)]
     paths = [Path(output) for output in outputs if Path(output).is_file()]
@@ -58,7 +58,8 @@ def check_outputs(options: Mapping[str, Any]) -> None:
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # too long for a path, or with a character that none has
+    # too long for a path, or with a character that paths cannot contain
+    except (OSError, ValueError):
         return False
 
 

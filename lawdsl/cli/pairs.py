@@ -1,4 +1,4 @@
-"""NAME=VALUE arguments: a name that is given twice."""
+"""Parsing of NAME=VALUE arguments; repeated names are refused."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SPACE = re.compile(r"\s+")
 def split_pairs(
     pairs: Iterable[str], *, lists: Callable[[str], bool] | None = None
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Each argument, its name, the equals sign if it has one, and the text after it.
+    """Yield each argument, its name, the equals sign if it has one, and the text after it.
 
     Args:
         pairs: the arguments.
         lists: whether a name takes several values, separated by commas; None where none does.
 
     Raises:
-        click.UsageError: a name that is given twice, of which the last would win without notice.
+        click.UsageError: a name is given twice; otherwise the last value would silently win.
     """
     seen: dict[str, str] = {}
     for pair in pairs:

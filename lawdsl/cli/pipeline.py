@@ -39,30 +39,30 @@ if TYPE_CHECKING:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="The value of a given, or another for a setting of the pipeline or its laws.",
+    help="The value of an input, or of a setting of the pipeline or its laws.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FIT.json",
-    help="Keep the last fit in this file, or several in FIT.1.json, …",
+    help="Write the last fit to this file; several fits to FIT.1.json, …",
 )
 @click.option(
     "--save-tables",
     "folder",
     metavar="DIR",
-    help="Write the fits of each step, and what it hands on, as tables to this folder.",
+    help="Write the fits and the predictions of each step as tables to this folder.",
 )
 @click.option(
     "--draws",
     default=200,
     show_default=True,
-    help="How often noise is drawn again and carried through all steps; 0 for no intervals.",
+    help="Simulations of the noise, propagated through all steps; 0: no intervals.",
 )
-@fit_options("level", "drop_bad", "seed", seed={"help": "Of the starts and the draws."})
+@fit_options("level", "drop_bad", "seed", seed={"help": "Random seed."})
 @time_limit(3600.0, "all steps")
 @plot_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the last step, and no progress.")
 @as_json
 def pipeline(
     pipeline: str,
@@ -77,15 +77,16 @@ def pipeline(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Run PIPELINE on the table DATA: each step's predictions are the next step's data.
+    """Fit law after law, each to the predictions of the previous one.
 
     \b
-    lawdsl pipeline mixing.nested                        what it needs
+    lawdsl pipeline mixing.nested                        print the inputs that it needs
     lawdsl pipeline mixing.nested runs.csv L=loss S=step \\
         --set S_target=100000 --set N_target=1Gparam -o fit.json
 
-    NAME=COLUMN binds a variable, the output or a group of any step to a column of another name.
-    Exits with 1 where a group is left out or a last fit is not trusted.
+    PIPELINE is the name of a shipped pipeline, or a file. DATA is the table for its first step.
+    NAME=COLUMN binds a variable, the output or a group of any step to a column. The exit code is 1
+    if a group is left out or a last fit is not trusted.
     """
     from lawdsl.language import library
 
@@ -144,7 +145,7 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
     from lawdsl.reporting.pipelines import show_needs
     from lawdsl.reporting.terminal import console
 
-    def told(kind: str) -> list[dict[str, Any]]:
+    def input_records(kind: str) -> list[dict[str, Any]]:
         return [
             {"name": s.name, "unit": print_unit(s.unit) if s.unit else None, "doc": s.doc}
             for s in declared.of_kind(kind)
@@ -155,8 +156,8 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
         "title": declared.title,
         "sources": list(declared.sources),
         "text": declared.text.text,
-        "givens": told("given"),
-        "settings": told("setting"),
+        "givens": input_records("given"),
+        "settings": input_records("setting"),
         "laws": [step.law.name for step in declared.steps],
         "columns": declared.names,
     }
@@ -171,7 +172,7 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
 
 
 def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
-    """NAME=VALUE as numbers in the units of the givens and settings."""
+    """The values of NAME=VALUE in the units of the givens and settings."""
     units = declared.units
     values = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():

@@ -19,7 +19,7 @@ NAMES = list(dict.fromkeys(kind.name for kind in OF_FITS))
 
 
 def _kinds_text() -> str:
-    """The kinds of figure of fits, a line each, for the help."""
+    """The kinds of figure, one line each, for the help."""
     width = max(len(kind.name) for kind in OF_FITS)
     return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in OF_FITS)
 
@@ -27,36 +27,37 @@ def _kinds_text() -> str:
 HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
 
     \b
-    lawdsl plot fit.json -o fit.svg                   the first kind that it has
+    lawdsl plot fit.json -o fit.svg                   measured and fitted
     lawdsl plot fit.json --kind residuals -o r.pdf    .svg, .png, .pdf, .html or .json
-    lawdsl plot fit.json x=D color=N                  options of the kind
-    lawdsl plot fit.json --data runs.csv              all rows, not those that the fit keeps
-    lawdsl plot dcpt.l5                               verdicts on what a law claims
-    lawdsl plot sweep.toml                            runs done and to come, cost, losses
-    lawdsl plot runs.csv                              the same of a table of runs
+    lawdsl plot fit.json x=D color=N                  options of this kind
+    lawdsl plot fit.json --data runs.csv              all rows (a fit stores at most 256)
+    lawdsl plot dcpt.l5                               the claims of a law with their verdicts
+    lawdsl plot sweep.toml                            finished and planned runs, cost, losses
+    lawdsl plot runs.csv                              the same for a table of runs
+    lawdsl plot runs.csv 'N=params_m [Mparam]' 'D=tokens_b [Gtoken]' L=val_loss
 
     \b
-    The kinds of fits:
+    Kinds of figures of fits:
 {_kinds_text()}
 
-    Commands that make a result draw it with --plot FILE. In Python: fit.plot("residuals").
+    Other commands draw their result with --plot FILE. In Python: fit.plot("residuals").
     """
 
 
 @click.command("plot", help=HELP)
 @click.argument("source", metavar="FIT.json|LAW|SWEEP.toml|TABLE")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-@click.option("--kind", type=click.Choice(NAMES), help="What is drawn.")
-@click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
-@click.option(
-    "-o", "--output", metavar="FILE", help="Where it is written.  [default: SOURCE-KIND.svg]"
-)
+@click.option("--kind", type=click.Choice(NAMES), help="Kind of figure; see above.")
+@click.option("--data", metavar="TABLE", help="The fitted table, to draw all of its rows.")
+@click.option("--drop-bad", is_flag=True, help="Leave out rows of a table that are not runs.")
+@click.option("-o", "--output", metavar="FILE", help="File to write.  [default: SOURCE-KIND.svg]")
 @as_json
 def plot(
     source: str,
     options: tuple[str, ...],
     kind: str | None,
     data: str | None,
+    drop_bad: bool,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -69,6 +70,8 @@ def plot(
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
+    if drop_bad:
+        given["drop_bad"] = True
     drawn = _read(source)
     figure = draw(drawn, kind, **given)
     path = Path(output or f"{_name_of(source, drawn)}-{figure.kind}.svg")
@@ -90,11 +93,11 @@ def plot(
         "columns": list(figure.columns),
         "rows": len(next(iter(figure.columns.values()), ())),
     }
-    return finish("plot", result, (), ok=True, as_json=as_json, show=printed)
+    return finish("plot", result, figure.warnings, ok=True, as_json=as_json, show=printed)
 
 
 def _read(source: str) -> Any:
-    """What is drawn: the plan of a sweep, a table of runs, a law, or a fit."""
+    """The object to draw: the plan of a sweep, a table of runs, a law, or a fit."""
     from lawdsl.data.read import read_table
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.law.law import load
@@ -110,14 +113,14 @@ def _read(source: str) -> Any:
 
 
 def _name_of(source: str, drawn: Any) -> str:
-    """What the file of a figure is called after: laws have names with dots."""
+    """The base name of the file of a figure; names of laws contain dots."""
     from lawdsl.law.law import Law
 
     return drawn.name if isinstance(drawn, Law) else Path(source).stem
 
 
 def _plan(path: str) -> Any:
-    """The plan of a sweep on this machine, which starts nothing."""
+    """The plan of a sweep on this machine; nothing is started."""
     needs("pydantic")
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of

@@ -25,7 +25,7 @@ from lawdsl.core.diagnostics import LawdslError
 
 DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 
-# what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
+# names of the columns of a prediction, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
 
 if TYPE_CHECKING:
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 @click.option(
     "--runs",
     metavar="TABLE",
-    help="First runs of a domain that was not fitted, to measure it by.",
+    help="First runs of a new domain, from which its variables are measured.",
 )
 @click.option(
     "--intervals/--no-intervals",
     default=None,
-    help="Predict with the error of the law, and its intervals.  [default: where the fit can]",
+    help="With intervals, the prediction includes the estimated error of the law; without, it is the "
+    "fitted law alone.  [default: intervals, if the fit has them]",
 )
 @level_option
 @wrong_or_learned
@@ -70,28 +71,28 @@ def predict(
 
     \b
     lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
-    lawdsl predict fit.json D=2Ttoken N=7B          values with units, magnitudes
-    lawdsl predict fit.json r=0:1:0.1                  a range, 11 values
+    lawdsl predict fit.json D=2Ttoken N=7B          values with units or magnitudes
+    lawdsl predict fit.json r=0:1:0.1               a range, 11 values
     lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
 
     \b
-    of a law with index sets:
-    lawdsl predict fit.json "r[web]=0.3,0.7"        a share left out is 1 minus the others
-    lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
-    lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
-    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
+    laws with index sets:
+    lawdsl predict fit.json "r[web]=0.3,0.7"        an omitted share is 1 minus the others
+    lawdsl predict fit.json mixtures.csv "r=r_*"    a column of losses for each domain
+    lawdsl predict fit.json runs.csv domain=name    a column of the table names the domain
+    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, from its first runs
 
     \b
-    intervals at another level, or the fitted law alone:
+    another confidence level, or the fitted law alone:
     lawdsl predict fit.json N=7e9 D=1e11 --level 90%
     lawdsl predict fit.json N=7e9 D=1e11 --no-intervals
 
-    The prediction is L = law + δ: δ is the error of the law, of 2 % for each decade of distance
-    from the fitted rows (--wrong), as far as their residuals tell it. low and high are the interval
-    of the curve, "run low" and "run high" that of a further run, "law" the fitted law alone;
-    "± noise", "± run" and "± law" are what the interval of a further run is made of.
+    The prediction is the fitted law plus δ, its error, as estimated from the residuals of the
+    fitted rows. Beyond these rows δ is assumed to grow by 2 % per decade (--wrong). The first
+    interval is for the curve; the interval of "a further run" also includes the noise of one run.
+    "± noise, run, law" are the three parts of this interval.
 
-    A prediction outside the fitted range that is not known within 2 % has a warning.
+    A warning says when a prediction outside the fitted range is not known within 2 %.
     """
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
@@ -146,11 +147,11 @@ def _record(
     runs: str | None,
     request: _IntervalRequest,
 ) -> PredictedPoints:
-    """What a fit predicts at the values, or on the rows of the table, that a command line names.
+    """The predictions of a fit at the values, or on the rows of the table, of a command line.
 
     Args:
         fit: the fit.
-        inputs: what it takes.
+        inputs: the inputs of its predictions.
         arguments: NAME=VALUE, or a table and NAME=COLUMN.
         runs: a table of first runs of a domain, or None.
         request: the intervals that are asked for.
@@ -212,7 +213,7 @@ def _of_values(diagnostic: Diagnostic, written: Mapping[str, str]) -> Diagnostic
 
 
 def _headers_with_units(data: Table) -> list[str]:
-    """The columns of a table, with the units that their headers have: `N [param]`."""
+    """The columns of a table, with the units in their headers: `N [param]`."""
     return [f"{c} [{data.units[c]}]" if c in data.units else c for c in data.columns]
 
 
@@ -233,14 +234,13 @@ def _output_headers(
     """The headers of the predicted columns.
 
     Args:
-        inputs: of the fit.
-        labels: of the outputs; none for a single output.
-        suffixes: of the columns of one output.
+        inputs: the inputs of the fit.
+        labels: the labels of the outputs; none for a single output.
+        suffixes: the suffixes of the columns of one output.
         names: the headers of the other columns.
 
     Raises:
-        click.UsageError: a header that another column has, which readers of the file could not
-            distinguish.
+        click.UsageError: a header that is also that of another column.
     """
     outputs = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
     headers = [f"{output}{suffix}" for output in outputs for suffix in suffixes]
@@ -253,10 +253,11 @@ def _output_headers(
 def _requested_intervals(
     intervals: bool | None, level: float | None, wrong: float | Literal["learned"] | None
 ) -> _IntervalRequest:
-    """The intervals that the command line asks for; a level or an error of the law does.
+    """The intervals requested on the command line, also implicitly by a level or an error of the
+    law.
 
     Raises:
-        click.UsageError: intervals that are also refused.
+        click.UsageError: intervals are requested and disabled at once.
         LawdslError: a level outside 0.5 to 0.999; F0120.
     """
     from lawdsl.fitting.options import check_level
@@ -270,7 +271,9 @@ def _requested_intervals(
 
 
 def _widening_text(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> str:
-    """By what a learned error of the law was widened, in words; empty where none was learned."""
+    """The factor by which a learned error of the law was widened, as text; empty if none was
+    learned.
+    """
     from lawdsl.fitting.options import LEARNED
     from lawdsl.fitting.prediction_bands import BAND_ARRAYS
 
@@ -286,7 +289,7 @@ def _widening_text(predictions: Any, fit: Fit | Fits, request: _IntervalRequest)
 
 
 def _document(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> dict[str, Any]:
-    """The intervals of predictions as the JSON document has them."""
+    """The intervals of predictions as in the JSON document."""
     from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
     from lawdsl.fitting.options import LEARNED
     from lawdsl.fitting.prediction_bands import BAND_ARRAYS
@@ -305,10 +308,11 @@ def _document(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> d
 
 @dataclass(frozen=True)
 class _IntervalRequest:
-    """The intervals that the command line asks for.
+    """The intervals requested on the command line.
 
     Attributes:
-        intervals: whether it does; None for those of a fit that knows the error of its law.
+        intervals: whether intervals are requested; None for the default: if the fit supports the
+            error of the law.
         level: 0.95 for 95 % intervals.
         wrong: the error of the law per decade, or None.
     """
@@ -321,8 +325,9 @@ class _IntervalRequest:
 def _predicted(
     fit: Fit | Fits, table: Any, more: Mapping[str, str], request: _IntervalRequest
 ) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """What a fit predicts, with the arrays of its band if there are intervals: an array of shape
-    (points, arrays), or (points, labels, arrays); and the warnings."""
+    """The predictions of a fit, with the arrays of its band if there are intervals: an array of
+    shape (points, arrays), or (points, labels, arrays); and the warnings.
+    """
     import numpy as np
 
     wanted = fit.has_law_error if request.intervals is None else request.intervals
@@ -336,7 +341,7 @@ def _predicted(
 
 
 def _missing_intervals(fit: Fit | Fits) -> dict[Diagnostic, None]:
-    """Warnings, each once, that say why the predictions have no intervals, which nobody refused."""
+    """Warnings, each once, about why predictions have no intervals, if they were not disabled."""
     from lawdsl.fitting.prediction_bands import missing_intervals_warning
 
     parts: tuple[Any, ...] = getattr(fit, "parts", (fit,))
@@ -346,8 +351,8 @@ def _missing_intervals(fit: Fit | Fits) -> dict[Diagnostic, None]:
 def _points(
     inputs: PredictionInputs, pairs: Mapping[str, str], *, measured: bool
 ) -> dict[str, list[Any]]:
-    """Every combination of the requested values, a column each, in the law's units."""
-    # names are compared as the law prints them: `r [ web ]` is r[web]
+    """Every combination of the requested values, as columns in the law's units."""
+    # names are compared in the spelling that the law prints: `r [ web ]` is r[web]
     texts = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
     sets = list(dict.fromkeys((*inputs.sets, *inputs.measured_sets)))
     accepted = [*inputs.variables, *sets]
@@ -356,7 +361,7 @@ def _points(
             raise click.UsageError(
                 f"the law has no variable {name!r}; it has {', '.join(accepted)}"
             )
-    # the law itself computes the last share of a simplex, but only if all others are there
+    # the law itself computes the last share of a simplex, but only if all others are given
     left_out = [
         [name for name in shares if name not in texts]
         for shares in inputs.shares
@@ -386,7 +391,7 @@ def _points(
 
 
 def _rest(shares: tuple[float, ...]) -> float:
-    """1 minus the other shares, rounded: 1 - (0.3 + 0.6) is 0.1, and not 0.10000000000000009."""
+    """1 minus the other shares, rounded: 1 - (0.3 + 0.6) is 0.1 instead of 0.10000000000000009."""
     return round(1 - sum(shares), 12)
 
 

@@ -1,4 +1,4 @@
-"""Progress of work that takes long, on standard error: a bar on a terminal, a line anywhere."""
+"""Progress of long computations, on standard error: a bar on a terminal, or a line."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ def progress(silent: bool, what: str) -> Iterator[Bar | None]:
     """Show a progress bar on standard error.
 
     Args:
-        silent: whether to show none; none is shown either where standard error is not a terminal.
+        silent: whether to show no bar; none is shown either if standard error is not a terminal.
         what: the items that are counted.
 
     Returns:
-        A context manager of a function of the number of items done and of all; None without a bar.
+        A context manager of a function that takes the number of items done, and of all items; None
+        without a bar.
     """
     if silent or not sys.stderr.isatty():
         yield None
         return
-    # loaded only for a bar that is shown
+    # imported only if a bar is shown
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -44,12 +45,12 @@ def notice(silent: bool, message: str, seconds: float = 3.0) -> Iterator[None]:
     """Print a message to standard error if the block is not done after some seconds.
 
     Args:
-        silent: whether to print none.
-        message: what is being done.
-        seconds: until it is printed.
+        silent: whether to print nothing.
+        message: the message.
+        seconds: the time (s) after which it is printed.
     """
     timer = threading.Timer(seconds, print_message, (message,))
-    timer.daemon = True  # an error in the block is not delayed
+    timer.daemon = True  # a daemon thread does not delay the exit after an error
     if not silent:
         timer.start()
     try:

@@ -54,36 +54,36 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
 @click.command("run")
 @click.argument("sweep", metavar="SWEEP.toml")
 @click.option(
-    "--dry-run", is_flag=True, help="Print the plan and its estimated cost; start nothing."
+    "--dry-run", is_flag=True, help="Print the plan with its estimated cost, and start nothing."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Runs at once; by default as many as there are cores, or GPUs.",
+    help="Number of runs in parallel.  [default: the number of cores, or of GPUs]",
 )
 @click.option(
     "--jobs-per-gpu",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Runs at once on a GPU; small models leave most of one idle.",
+    help="Number of runs in parallel on each GPU; useful for small models.",
 )
 @click.option(
     "--retries",
     default=2,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How often a run whose process dies is started again, from its last checkpoint.",
+    help="How often to restart a run whose process died, from its last checkpoint.",
 )
 @click.option(
     "--halve",
     is_flag=True,
-    help="Try a run that runs out of memory again, with half the micro-batch, until it fits.",
+    help="If a run is out of memory, retry it with half the micro-batch until it fits.",
 )
 @click.option(
     "--steal",
     is_flag=True,
-    help="Take over runs that are locked by another host; only if it no longer exists.",
+    help="Take over runs that are locked by a host that no longer exists.",
 )
 @click.option(
     "--ray",
@@ -94,7 +94,7 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
 @click.option(
     "--reuse-workers",
     is_flag=True,
-    help="Execute the runs of a model one after another in one process, and compile it once.",
+    help="Execute all runs of a model in one process, so that it is compiled once.",
 )
 @click.option("--slurm", is_flag=True, help="Submit the runs to Slurm, as job arrays.")
 @click.option(
@@ -104,7 +104,7 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
     multiple=True,
     help="An option of sbatch for --slurm, such as --partition=gpu; repeatable.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress, and no line for each run.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, and no line for each run.")
 @as_json
 def run(
     sweep: str,
@@ -123,15 +123,15 @@ def run(
 ) -> int:
     """Train every model of a sweep on every mixture, and measure the losses.
 
-    Finished runs are not repeated, and stopped ones are resumed; the grid may grow. First prints
-    what remains: tokens, passes over the corpora, FLOP, time, memory, disk.
+    The command first prints what remains to be done: tokens, epochs, FLOP, time, memory and disk.
+    Finished runs are not repeated, interrupted runs are resumed, and the grid may be extended later.
 
-    At SIGTERM or Ctrl-C the runs save themselves, and the exit code is 75 or 130; the same command
-    resumes them. A second signal kills them. Exits with 1 where a run failed, diverged or is locked
-    by another process.
+    On SIGTERM or Ctrl-C all runs save their state (exit code 75 or 130), and the same command
+    resumes them. A second signal kills them. The exit code is 1 if a run failed, diverged or is
+    locked by another process.
 
-    With `nodes = 2` in [run], start the same command on both machines, each with MASTER_ADDR,
-    MASTER_PORT and its NODE_RANK in the environment.
+    With `nodes = 2` in [run], start the same command on both machines, with MASTER_ADDR,
+    MASTER_PORT and NODE_RANK in the environment.
     """
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan
@@ -150,7 +150,7 @@ def run(
     node = None if dry_run or slurm else node_of(read, address)
     if node is not None and node.number:
         return follow_first_node(node, policy, as_json)
-    refusals: list[Diagnostic] = []  # of a plan that is printed alone
+    refusals: list[Diagnostic] = []  # of a plan that is only printed
     machines = (
         slurm_machine(read, jobs)
         if slurm
@@ -197,7 +197,9 @@ def _finish_plan(
     *,
     as_json: bool,
 ) -> int:
-    """End a command that was to print the plan alone; return the exit code: 3 if it cannot start."""
+    """Finish a command that only prints the plan; return the exit code: 3 if the plan cannot be
+    executed.
+    """
     code = finish(
         "run",
         {"plan": plan},
@@ -231,10 +233,13 @@ def _run_sweep(
     for run in plan.runs:
         if run.state.status == "done":
             _export_model(sweep, run, silent)
-    with StopRequest(_announce_stop) as stop, _sweep_progress(plan, silent) as (say, progress):
+    with (
+        StopRequest(_announce_stop) as stop,
+        _sweep_progress(plan, silent) as (print_outcome, progress),
+    ):
 
         def ended(outcome: Outcome) -> None:
-            say(outcome)
+            print_outcome(outcome)
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
@@ -277,7 +282,7 @@ def _finish(
     diagnostics = (
         *(warnings if as_json else ()),
         *_findings(outcomes),
-    )  # a terminal has shown them
+    )  # printed on the terminal already
     code = finish("run", result, diagnostics, ok=complete, as_json=as_json, show=show)
     return stop.code if stop.signal else code
 
@@ -301,7 +306,7 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
 
 
 def _export_model(sweep: Sweep, run: PlannedRun, silent: bool) -> None:
-    """Export the model of a finished run, if the sweep has a folder for it, and print where."""
+    """Export the model of a finished run if the sweep has a folder for exports, and print the path."""
     from lawdsl.runners.sweeps import export
 
     folder = export.export(sweep, run)
@@ -313,23 +318,23 @@ def _export_model(sweep: Sweep, run: PlannedRun, silent: bool) -> None:
 def _sweep_progress(
     plan: Plan, silent: bool
 ) -> Iterator[tuple[Callable[[Outcome], None], Progress]]:
-    """Functions that report a finished run, and the tokens so far: on a terminal as a progress bar."""
+    """Functions that report a finished run, and the tokens so far, on a terminal as a progress bar."""
     from lawdsl.reporting.runs import at_work, outcome_line
     from lawdsl.reporting.terminal import Stream
 
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
 
-    def say(outcome: Outcome) -> None:
+    def print_outcome(outcome: Outcome) -> None:
         if not silent and outcome.status not in ("stopped", "left"):
             err.print(outcome_line(outcome.to_json()))
 
     total = sum(run.tokens for run in plan.to_do)
     begun = sum(run.trained(run.state.tokens) for run in plan.to_do)
     if silent:
-        yield say, lambda tokens, working, speed: None
+        yield print_outcome, lambda tokens, working, speed: None
         return
     if not sys.stderr.isatty():
-        yield say, _log_each_tenth(begun, total)
+        yield print_outcome, _log_each_tenth(begun, total)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -339,7 +344,7 @@ def _sweep_progress(
         TimeRemainingColumn(),
         console=err,
         transient=True,
-        speed_estimate_period=1800,  # rows come minutes apart
+        speed_estimate_period=1800,  # rows are minutes apart
     ) as bar:
         task = bar.add_task("", total=total, completed=begun)
 
@@ -347,7 +352,7 @@ def _sweep_progress(
             description = at_work(working, speed.tokens_per_second, speed.mfu)
             bar.update(task, completed=tokens, description=description)
 
-        yield say, progress
+        yield print_outcome, progress
 
 
 def _log_each_tenth(begun: int, total: int) -> Progress:
@@ -378,7 +383,7 @@ def _machines(
 ) -> Iterator[tuple[Machine, int, local.LocalEngine | ray.RayEngine]]:
     """The machine or the cluster, the number of runs at once, and the engine that executes them.
 
-    Errors about this machine are added to `refusals`, and raised where that is None.
+    Errors about this machine are added to `refusals`, or raised if that is None.
     """
     from lawdsl.runners.sweeps import local, machine, workers
 

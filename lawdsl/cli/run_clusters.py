@@ -1,4 +1,4 @@
-"""`lawdsl run` on clusters: runs that several nodes share, and job arrays of Slurm."""
+"""`lawdsl run` on clusters: runs on several nodes, and Slurm job arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def check_combination(
     *, slurm: bool, options: Sequence[str], address: str | None, reuse_workers: bool
 ) -> None:
-    """Refuse options that exclude each other."""
+    """Raise an error for options that exclude each other."""
     if options and not slurm:
         raise click.UsageError("--sbatch needs --slurm")
     for name, is_set in (("--ray", address is not None), ("--reuse-workers", reuse_workers)):
@@ -39,14 +39,15 @@ def check_combination(
 
 
 def node_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
-    """Which node this is, where runs are shared by several; None where each runs on one.
+    """The rank and address of this node if several nodes share a run; None if each run uses one
+    node.
 
     Args:
         sweep: the sweep.
-        address: of a Ray cluster; None for none.
+        address: the address of a Ray cluster; None for none.
 
     Raises:
-        LawdslError: R0141, the environment does not say which, or a Ray cluster is asked for.
+        LawdslError: R0141, the environment does not define them, or a Ray cluster is requested.
     """
     from lawdsl.runners.sweeps.nodes import this_node
 
@@ -66,7 +67,7 @@ def _node_count(sweep: Sweep) -> int:
 
 
 def follow_first_node(node: nodes.NodeAddress, policy: Policy, as_json: bool) -> int:
-    """Start on this node the processes that node 0 asks for; return the exit code."""
+    """Run the processes that node 0 requests on this node; return the exit code."""
     from lawdsl.runners.sweeps import local, machine, workers
     from lawdsl.runners.sweeps.nodes import follow
     from lawdsl.runners.sweeps.scheduler import StopRequest
@@ -100,7 +101,8 @@ def submit_runs(
     from lawdsl.runners.sweeps.slurm import write_arrays
 
     locked = {run.folder for run in plan.to_do if run.state.held_by}
-    # a branch whose stable run is active in another process would train all steps itself
+    # if the stable run of a branch were active in another process, the branch would train all steps
+    # itself
     free = [
         run
         for run in plan.to_do
@@ -136,7 +138,7 @@ def submit_runs(
 
 
 def _submitted(written: Sequence[JobArray]) -> list[JobArray]:
-    """Submit all arrays; an error names those that Slurm had taken before."""
+    """Submit all arrays; an error names those that Slurm had already accepted."""
     from lawdsl.runners.sweeps.slurm import submit
 
     arrays: list[JobArray] = []
@@ -158,7 +160,7 @@ def _array_json(array: JobArray) -> dict[str, Any]:
 
 @contextmanager
 def listening(sweep: Sweep, node: nodes.NodeAddress | None) -> Iterator[socket.socket | None]:
-    """On node 0, the socket at which the other nodes join; None where each run has one node."""
+    """On node 0, the socket to which the other nodes connect; None if each run uses one node."""
     from lawdsl.runners.sweeps.nodes import listen
 
     if node is None:
@@ -178,9 +180,11 @@ def all_nodes(
     *,
     idle: bool,
 ) -> Iterator[local.LocalEngine | ray.RayEngine | nodes.NodesEngine]:
-    """The engine itself; where several nodes share runs, that of all nodes, which have joined.
+    """The engine itself, or the engine of all nodes, after they have joined, if several nodes share
+    runs.
 
-    Where nothing is left to do (`idle`), those that have joined end, and no other is waited for.
+    If there is nothing to do (`idle`), the nodes that have joined are released, and no others are
+    waited for.
     """
     from lawdsl.runners.sweeps import local
     from lawdsl.runners.sweeps.nodes import dismiss_joining, lead
@@ -203,7 +207,7 @@ def all_nodes(
 def slurm_machine(
     sweep: Sweep, jobs: int | None
 ) -> Iterator[tuple[Machine, int, local.LocalEngine]]:
-    """This machine, for the plan alone; of an unlimited array all runs may be active at once."""
+    """This machine, for the plan only; in an unlimited array all runs may be active at once."""
     from lawdsl.runners.sweeps import local, machine
 
     here = machine.this_machine()
@@ -214,7 +218,7 @@ def slurm_machine(
 
 
 def unseen_gpus(sweep: Sweep, plan: Plan, here: Machine) -> Iterator[Diagnostic]:
-    """Warn of models whose precision was chosen where no GPU can be seen.
+    """Warn about models whose precision was chosen on a machine without visible GPUs.
 
     Args:
         sweep: the sweep.

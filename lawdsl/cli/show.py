@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("law")
-@click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
+@click.option("--latex", is_flag=True, help="Print only the law, as LaTeX.")
 @changes
 @as_json
 def show(
@@ -23,9 +23,9 @@ def show(
     changes: LawChanges,
     as_json: bool,
 ) -> int:
-    """Print a law and its exact derivatives, or a question and what it is to be told.
+    """Print a law with its exact derivatives, or a question with its inputs.
 
-    LAW is the name of a shipped law or question, or a file.
+    LAW is the name of a shipped law, question or pipeline, or a file.
     """
     from lawdsl.language import library
 
@@ -36,6 +36,7 @@ def show(
 
         question, question_warnings = library.question(law)
         return print_inputs(question, "show", question_warnings, name=law, as_json=as_json)
+    from lawdsl.law.functions import without_impulses
     from lawdsl.law.law import load
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom
@@ -52,7 +53,9 @@ def show(
         "latex": shown_law.latex(),
         "output": shown_law.output,
         "domains": {q.name: q.domain for q in quantities},
-        "derivatives": {q.name: text(shown_law.derivative(q.name)) for q in quantities},
+        "derivatives": {
+            q.name: text(without_impulses(shown_law.derivative(q.name))) for q in quantities
+        },
         "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
         "priors": [prior.text for prior in shown_law.declarations.priors.values()],
         "digest": shown_law.digest,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,25 +39,25 @@ MAX_COMBINATIONS = 10_000  # combinations of values
     "points",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="Compare the answer with another choice of all unknowns: --at r_d=0.5, --at N=7e9,D=1e12.",
+    help="Compare the answer with another choice: --at r_d=0.5, --at N=7e9,D=1e12.",
 )
 @level_option
-@click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @percentage_option(
     "--safe",
-    "Also the best choice whose constraints hold with this probability, 95%, if the laws are wrong by"
-    " --wrong.",
+    "Also compute the best choice that satisfies the constraints with this probability, such as 95%,"
+    " under noise and the error of the laws (--wrong).",
 )
 @wrong_of_laws
 @table_option(
     "-o",
     "--output",
-    help="Write the answers, a row for each combination, of unknowns T[m] for each label",
+    help="Write the answers as a table, with a row for each combination of inputs (and labels)",
 )
-@table_option("--curve", help="Write the goal and the constraints along the unknown")
+@table_option("--curve", help="Write the goal and the constraints as functions of the unknown")
 @plot_option
 @time_limit(300.0, "one answer")
-@click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
 @as_json
 def solve(
     question: str,
@@ -73,23 +74,26 @@ def solve(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Answer QUESTION: the choice that is best, by fitted laws.
+    """Find the best choice under fitted laws.
+
+    A QUESTION declares inputs, decision variables, a goal and constraints in terms of fitted laws.
 
     \b
-    lawdsl solve dcpt.tradeoff                                 what it needs
+    lawdsl solve dcpt.tradeoff                                 print what it needs
     lawdsl solve dcpt.tradeoff general=G.json domain=D.json \\
         N=1.8 D=10B L0=2.8602 T=3%
     lawdsl solve dcpt.tradeoff … T=0.01,0.02,0.03              an answer for each value
-    lawdsl solve dcpt.tradeoff … --safe 95%                    the constraints hold with 95 %
+    lawdsl solve dcpt.tradeoff … --safe 95%                    constraints hold with 95 % probability
     lawdsl solve cmr.ratio_at ratio.alpha4=0.225 …             parameters as numbers, no fit
 
-    NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
-    `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
+    NAME=FIT.json gives a fit; NAME=VALUE gives an input or a setting, with or without a unit.
+    `cap=0.4` applies to all labels, `"cap[web]=0.2"` to one. The exit code is 1 if no choice
+    satisfies the constraints.
 
-    An answer is the best by the fitted laws, and often lies on a constraint: it then breaks it in
-    half of all cases. Where it leaves the fitted rows, a second interval and the regret have the
-    error of the laws in them, 2 % per decade (--wrong). With --safe a second answer keeps the
-    constraints that involve fitted laws with that probability.
+    The answer is optimal for the fitted laws. If a constraint is active there, the true laws
+    violate it in about half of all cases: --safe adds a choice that satisfies the constraints with
+    a given probability. If the answer lies outside the fitted rows, a second interval and the regret
+    include the error of the laws, 2 % per decade (--wrong).
     """
     from lawdsl.language import library
     from lawdsl.solving.result import Answers
@@ -100,15 +104,11 @@ def solve(
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
         return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
-    fits, values_of = _sorted(parsed, arguments)
+    fits, values_of = fits_and_values(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
-    # counted before any is answered: each may take up to the time limit
+    check_count(values_of)
     rows = list(combinations(values_of))
-    if len(rows) > MAX_COMBINATIONS:
-        raise click.UsageError(
-            f"{len(rows):,} combinations of values; at most {MAX_COMBINATIONS:,}"
-        )
     many = len(rows) > 1
     answers = []
     for row in rows:
@@ -160,9 +160,9 @@ def print_inputs(
 
     Args:
         question: the question.
-        command: the command's name.
+        command: the name of the command.
         warned: diagnostics.
-        name: the name or file of the question, for the command that is printed.
+        name: the name or file of the question, for the printed command.
         as_json: whether to print JSON.
 
     Returns:
@@ -204,10 +204,15 @@ def print_inputs(
     )
 
 
-def _sorted(
+def fits_and_values(
     question: Question, arguments: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """The fits, and the values of givens and settings, in the units of the question."""
+    """The fits, and the values of givens and settings, in the units of the question.
+
+    Args:
+        question: the question.
+        arguments: NAME=VALUE, `loss=fit.json C=1e21,1e22`.
+    """
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
@@ -230,38 +235,33 @@ def _sorted(
     return fits, values
 
 
-def one_of_each(
-    question: Question, arguments: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """The fits and the values of one answer, `loss=fit.json C=1e22`.
-
-    Args:
-        question: the question.
-        arguments: NAME=VALUE.
+def check_count(values_of: Mapping[str, Sequence[float]]) -> None:
+    """Refuse more combinations of values than a command answers.
 
     Raises:
-        click.UsageError: a name with several values.
+        click.UsageError: there are more.
     """
-    fits, values_of = _sorted(question, arguments)
-    several = [name for name, values in values_of.items() if len(values) > 1]
-    if several:
-        raise click.UsageError(f"{several[0]} has several values: give one")
-    return fits, {name: values[0] for name, values in values_of.items()}
+    # counted before any is answered: each may take up to the time limit
+    count = math.prod(map(len, values_of.values()))
+    if count > MAX_COMBINATIONS:
+        raise click.UsageError(f"{count:,} combinations of values; at most {MAX_COMBINATIONS:,}")
 
 
 def _is_part(question: Question, use: str, name: str) -> bool:
-    """Whether a name behind `use.` is a parameter; a setting has other values than the fit's."""
+    """Whether the name after `use.` is a parameter, not a setting, whose value may differ from the
+    fit's.
+    """
     symbol = question.uses[use].symbols.get(name)
     return symbol is not None and symbol.kind == "parameter"
 
 
 def _value(question: Question, name: str, text: str) -> float:
-    """A number in the unit that the question has for a name."""
+    """A number in the unit that the question declares for a name."""
     return value_in(name, _unit(question, name), text)
 
 
 def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
-    """The unit that the question has for a name; None where it has none."""
+    """The unit that the question declares for a name; None if it has none."""
     use, dot, inner = name.partition(".")
     if dot and use in question.uses:
         symbol = question.uses[use].symbols.get(inner)
@@ -273,7 +273,7 @@ def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
 
 def _point(question: Question, text: str) -> dict[str, float]:
     """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
-    parts = re.split(r",(?![^\[]*\])", text)  # not between the labels of T[a, b]
+    parts = re.split(r",(?![^\[]*\])", text)  # commas between the labels of T[a, b] do not separate
     pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
     return {name: _value(question, name, value) for name, value in pairs.items()}
 
@@ -285,14 +285,14 @@ def _write_tables(
     output: str | None,
     curve: str | None,
 ) -> list[str]:
-    """Write the tables that the command line asks for; return the paths."""
+    """Write the tables requested on the command line; return their paths."""
     from lawdsl.data.write import write_rows
 
     written = []
     if output:
-        from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
+        from lawdsl.reporting.answer_tables import is_by_label, rows_by_label, rows_of
 
-        labelled = by_label(question)
+        labelled = is_by_label(question)
         rows = rows_by_label(question, answers, varying) if labelled else rows_of(answers, varying)
         write_rows(Path(output), *rows)
         written.append(output)

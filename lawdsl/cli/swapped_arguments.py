@@ -1,4 +1,6 @@
-"""Command lines with the table before the law, refused before the table is parsed as a law."""
+"""Command lines with the table before the law, which are refused before the table is parsed as a
+law.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ FLAGS = (
 )
 
 
-def swapped(arguments: Sequence[str]) -> Diagnostic | None:
-    """The diagnostic for a command line whose table is before its law, or alone; else None."""
+def swapped_arguments_diagnostic(arguments: Sequence[str]) -> Diagnostic | None:
+    """The diagnostic for a command line with its table before its law, or without a law; else None."""
     start = 2 if list(arguments[:2]) == GROUP else 1
     if not arguments or start == 1 and arguments[0] not in (*LAW_FIRST, *LAWS_ONLY):
         return None

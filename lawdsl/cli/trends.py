@@ -23,20 +23,23 @@ from lawdsl.cli.options import (
 @click.argument("data")
 @columns
 @fit_options("where")
-@click.option("--se", metavar="COLUMN", help="The standard errors of the output.")
+@click.option("--se", metavar="COLUMN", help="Column with standard errors of the output.")
 @click.option(
     "--run",
     multiple=True,
     metavar="COLUMN",
-    help="What tells runs apart, and so repeats; `run` and `seed` where the table has them.",
+    help="Columns that identify a run.  [default: `run` and `seed`, if the table has them]",
 )
 @click.option(
-    "--by", multiple=True, metavar="COLUMN", help="What else differs and is to be held equal."
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Compare only rows that are equal in this column. Repeatable.",
 )
 @fit_options("drop_bad")
 @settings
 @plot_option
-@click.option("-q", "--quiet", is_flag=True, help="The counts alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the counts.")
 @as_json
 def trends(
     law: str,
@@ -50,19 +53,20 @@ def trends(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Hold the trends that LAW claims against the table DATA, before any fit.
+    """Test the claims of LAW on the measurements in DATA, without a fit.
 
     \b
-    ∂L/∂D < 0     each two neighbouring values of D at which all else is equal
-    ∂²L/∂D∂r < 0  the corners of each smallest rectangle in D and r
-    convex in r   each value of r with the line between its neighbours
+    ∂L/∂D < 0     compares neighbouring values of D, everything else being equal
+    ∂²L/∂D∂r < 0  takes second differences over the smallest rectangles in D and r
+    convex in r   compares each value with the line between its neighbours in r
 
-    Counts the differences that go as claimed, that go against it, and that are too small to tell:
-    within 2 standard errors, which come from --se or from repeats (other seeds). Says where those
-    against are: up to which value of which variable; and where a loss rises with D at small shares,
-    estimates the share below which it does, the inflection ratio.
-    Exits with 1 where the table contradicts a claim: a difference against it is larger than
-    chance makes one in 100 tables, or those against far outnumber the others.
+    The command counts the differences as claimed, against the claim, and too small to tell (within
+    about 2 standard errors, from --se or from runs repeated with other seeds). It describes where
+    the differences against a claim are. If the loss rises with D at small shares, it estimates the
+    share below which this happens, the inflection ratio.
+
+    The exit code is 1 if the table contradicts a claim: one difference is larger than noise alone
+    produces in 1 of 100 tables, or the differences against the claim far outnumber the others.
     """
     from lawdsl.data.trends.trends import trends as observed
     from lawdsl.reporting.terminal import console

@@ -25,7 +25,7 @@ TOKENS = {"cpu": 4096, "cuda": 32768}
 
 
 class _Part(click.ParamType):  # type: ignore[type-arg]
-    """A part of a whole, at least 0 and less than 1: 0.1 or 1/10."""
+    """A parameter type: a fraction of at least 0 and less than 1, written 0.1 or 1/10."""
 
     name = "part"
 
@@ -41,22 +41,22 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
 
 @click.command("validation")
 @click.argument("inputs", nargs=-1, required=True, metavar="TEXT...")
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where the set is written.")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Folder to write the set to.")
 @click.option(
     "--model",
     "--models",
     "models",
     multiple=True,
     metavar="FOLDER",
-    help="A model on this machine, with weights as safetensors and tokenizer.json; once for each.",
+    help="Folder of a local model, with weights as safetensors and tokenizer.json. Repeatable.",
 )
 @click.option(
     "--tokenizer",
     metavar="FILE",
-    help="Of the set; by default that of the corpus it is drawn from.",
+    help="Tokenizer of the set.  [default: the tokenizer of the corpus TEXT]",
 )
-@click.option("--end-of-text", metavar="TOKEN", help="What the tokenizer ends documents with.")
-@click.option("--name", help="Of the set; by default its folder's.")
+@click.option("--end-of-text", metavar="TOKEN", help="The token that ends a document.")
+@click.option("--name", help="Name of the set.  [default: the name of its folder]")
 @option_group(
     "request",
     click.option(
@@ -64,58 +64,66 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
         default=5000,
         show_default=True,
         type=click.IntRange(1),
-        help="Documents drawn.",
+        help="Number of samples to draw.",
     ),
     click.option(
         "--keep",
         default=1000,
         show_default=True,
         type=click.IntRange(1),
-        help="Samples in the set.",
+        help="Number of samples to keep.",
     ),
     click.option(
         "--worst",
         default="0.1",
         show_default=True,
         type=_Part(),
-        help="The part of a model's samples that are its worst.",
+        help="Fraction of the samples with the highest perplexity that count as the worst of a model.",
     ),
     click.option(
         "--length",
         default=2048,
         show_default=True,
         type=click.IntRange(2),
-        help="Tokens of a sample at most; a model that takes fewer sees its beginning.",
+        help="Largest length of a sample in tokens; a model with a shorter context sees its beginning.",
     ),
     click.option(
         "--shortest",
         default=32,
         show_default=True,
         type=click.IntRange(1),
-        help="Tokens below which a sample is left out.",
+        help="Leave out samples with fewer tokens.",
     ),
-    click.option("--seed", default=0, show_default=True, help="Of the draw."),
+    click.option("--seed", default=0, show_default=True, help="Random seed."),
 )
 @option_group(
     "text",
-    click.option("--glob", default="*", show_default=True, help="Of the files in folders."),
+    click.option("--glob", default="*", show_default=True, help="Which files of a folder to read."),
     click.option(
-        "--text-field", default="text", show_default=True, help="Of JSON lines; column of Parquet."
+        "--text-field",
+        default="text",
+        show_default=True,
+        help="Field of JSON lines, or column of Parquet.",
     ),
 )
 @option_group(
     "execution",
-    click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto."),
     click.option(
-        "--threads", default=1, show_default=True, type=click.IntRange(1), help="On the CPU."
+        "--device",
+        default="auto",
+        show_default=True,
+        help="Device of the models: cpu, cuda, cuda:1 or auto.",
+    ),
+    click.option(
+        "--threads", default=1, show_default=True, type=click.IntRange(1), help="CPU threads."
     ),
     click.option(
         "--batch-tokens",
         type=click.IntRange(1),
-        help=f"Through a model at once; by default {TOKENS['cpu']} on a CPU, {TOKENS['cuda']} on a GPU.",
+        help=f"Tokens per batch.  [default: {TOKENS['cpu']} on a CPU, {TOKENS['cuda']} on a GPU]",
     ),
 )
-@click.option("--force", is_flag=True, help="Replace a set that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing set.")
 @click.option("--dry-run", is_flag=True, help="Count samples and tokens, and time a batch.")
 @quiet
 @as_json
@@ -134,14 +142,14 @@ def validation(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Make a validation set of random samples of TEXT: a corpus, files, folders of files.
+    """Make a validation set from random samples of text.
 
-    Samples that are among the worst tenth under all models, those of the highest perplexity, are
-    dropped; of the rest as many as are wanted are kept at random. Make the corpora for training
-    with `lawdsl corpus --against FOLDER` afterwards, so that nothing of the set is trained on.
+    TEXT is a corpus, a file or a folder of files. Samples whose perplexity is in the highest tenth
+    under all models are dropped; --keep of the others are chosen at random. Make the training
+    corpora afterwards with `lawdsl corpus --against FOLDER`, so that they do not contain the set.
 
-    Scores are kept as they come: interrupted, the same command goes on. So it does with other
-    values of --keep and --worst, or more models, where --force replaces the set.
+    Scores are stored as they are computed: an interrupted command resumes, and with --force another
+    --keep or --worst, or a further model, reuses them.
     """
     needs("tokenizers", "pydantic")
     from lawdsl.reporting.terminal import console
@@ -204,7 +212,9 @@ def _panel(
 
 
 def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
-    """The losses of all samples, with a progress bar; an interruption says that scores are kept."""
+    """The losses of all samples, with a progress bar; the message at an interruption states that
+    scores are stored.
+    """
     from lawdsl.runners.validation import sets
 
     resume_hint = "what was scored is kept; the same command goes on from there"
@@ -213,7 +223,7 @@ def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -
 
 
 def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
-    """Report what the command would take; nothing is scored."""
+    """Print the expected cost of the command; nothing is scored."""
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.validation import show_forecast
 
@@ -234,11 +244,12 @@ def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json:
 def _tokenizer(
     inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
 ) -> Tokenizer:
-    """The tokenizer of the set: the named one, or that of the corpora from which it is drawn.
+    """The tokenizer of the set: the one that was named, or that of the corpora from which samples
+    are drawn.
 
     Raises:
-        LawdslError: it cannot be read (R0206).
-        click.UsageError: it is not named, and the corpora do not say which.
+        LawdslError: it cannot be read (R0206). click.UsageError: it is not named, and the corpora
+        do not determine it.
     """
     from lawdsl.runners.corpora.corpus import is_corpus
     from lawdsl.runners.corpora.tokenizer import load_tokenizer

@@ -1,1 +1,3 @@
-"""Laws + table -> Comparison: the prediction error of each law on held-out rows, with its noise."""
+"""Laws + table -> Comparison: the prediction error of each law on held-out rows, with its
+uncertainty.
+"""

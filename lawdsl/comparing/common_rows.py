@@ -32,18 +32,18 @@ class CommonRows:
 
     Attributes:
         table: the rows as they were read, in that order.
-        columns: for each law its variables in its units, shape (variables, rows).
+        columns: for each law the values of its variables in its units, shape (variables, rows).
         target: the measured output, shape (rows,).
-        variables: name -> values, of all variables of all laws; where two laws use one name with
-            different units, the values of the first law.
+        variables: name -> values, for all variables of all laws; if two laws use one name with
+            different units, the values for the first law.
         bound: variable or output -> the column it was read from.
         digest: SHA-256 of the numbers.
-        dropped: how many rows were excluded because they were bad for some law.
-        warnings: about data that are unusual but usable.
+        dropped: the number of rows excluded because they were bad for some law.
+        warnings: warnings about data that are unusual but usable.
         runs: the number of each row's training run, shape (rows,); None where they are unknown.
         run_columns: the columns that identify a run.
-        cost: the formula that the user gave of what a row costs; None without one.
-        default_cost: the formula that the laws suggest; None where they have no size and tokens.
+        cost: the formula of the cost of a row, as given by the user; None without one.
+        default_cost: the formula that the laws imply; None if they have no model size and tokens.
     """
 
     table: Table
@@ -76,11 +76,11 @@ class CommonRows:
         return self.table.numbers(name)
 
     def groups(self, name: str) -> tuple[Labels, tuple[str, ...]]:
-        """The distinct values of a variable or column, and which of them each row has.
+        """The distinct values of a variable or column, and the index of each row's value.
 
         Returns:
-            The number of the value, shape (rows,), and each value as text; numbers in numerical
-            order, texts in alphabetical order.
+            The index of each row's value, shape (rows,), and the values as text; numbers in
+            numerical order, texts in alphabetical order.
 
         Raises:
             LawdslError: an unknown name, or an empty cell.
@@ -101,11 +101,11 @@ class CommonRows:
         return label, _distinct_texts(numbers)
 
     def curves(self, along: str | None) -> Labels:
-        """The number of each row's curve, shape (rows,): rows of one curve differ in the variable
-        `along` alone.
+        """The index of each row's curve, shape (rows,): rows of one curve differ in the variable
+        `along` only.
 
         Args:
-            along: name of a variable; None for curves of rows with equal variables.
+            along: the name of a variable; None for groups of rows with equal variables.
         """
         others = [v for name, v in self.variables.items() if along not in (name, self.bound[name])]
         if not others:
@@ -125,7 +125,7 @@ class CommonRows:
 
 
 def _distinct_texts(numbers: Array) -> tuple[str, ...]:
-    """Different numbers as texts of few digits that differ too."""
+    """Numbers as distinct texts of few digits."""
     for digits in range(6, 17):
         texts = tuple(f"{x:.{digits}g}" for x in numbers)
         if len(set(texts)) == len(texts):
@@ -146,10 +146,10 @@ def common_rows(
     Args:
         laws: the laws.
         table: the table.
-        options: of the fits: which rows and columns they use; each entry of `columns` applies to
-            the laws that have such a name.
+        options: the options of the fits: which rows and columns they use; each entry of `columns`
+            applies to the laws that have such a name.
         positive: whether the output must be above 0.
-        cost: the formula of what a row costs.
+        cost: the formula of the cost of a row.
 
     Raises:
         LawdslError: columns or rows that cannot be used; laws that predict different outputs.
@@ -178,7 +178,7 @@ def common_rows(
 
 
 def _default_cost(laws: Sequence[Law], columns: Sequence[Array]) -> str | None:
-    """The formula of the compute of training: 6·N·D, also where N and D have other names or no units.
+    """The formula of the training compute, 6·N·D, also if N and D have other names or no units.
 
     Args:
         laws: the laws.
@@ -220,7 +220,7 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
     tie_breakers = () if groups is None else (groups,)
     order = np.lexsort((*tie_breakers, *reversed(variables.values()), targets[0]))
     aligned = table.at(common[order])
-    # reversed: where laws bind a name differently, the first law decides
+    # reversed: if laws bind a name differently, the first law decides
     bound = {name: column for law_runs in reversed(runs) for name, column in law_runs.bound.items()}
     variables = {name: values[order] for name, values in variables.items()}
     return CommonRows(
@@ -243,7 +243,7 @@ def _target(runs: Runs) -> Array:
 
 
 def _check_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Array]) -> None:
-    """Refuse laws that predict different outputs: their errors could not be compared."""
+    """Raise an error for laws that predict different outputs, whose errors could not be compared."""
     first, column = laws[0], runs[0].bound[laws[0].output]
     for law, law_runs, target in zip(laws, runs, targets, strict=True):
         other = law_runs.bound[law.output]
@@ -261,6 +261,6 @@ def _digest_of(variables: Mapping[str, Array], target: Array) -> str:
     digest = hashlib.sha256()
     for name, values in [*variables.items(), ("", target)]:
         digest.update(f"{name}\n".encode())
-        # little-endian on every machine, so that the digest of a table is one
+        # little-endian on every machine, so that the digest of a table is the same everywhere
         digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

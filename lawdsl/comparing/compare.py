@@ -69,9 +69,9 @@ def compare(
 
     Laws that the data do not distinguish share ranks: the difference of two scores has an interval
     by a paired bootstrap over the values of the held-out column, if there are at least six, else
-    over curves (rows that differ in D alone), if there are six, else over rows. Where it is not
-    over held-out values, a law must also be better in every fold. A draw weights fitted and tested
-    rows alike, and each fit follows it by one Newton step.
+    over curves (rows that differ in D alone), if there are six, else over rows. If it is not over
+    held-out values, a law must also be better in every fold. A draw reweights fitted and tested
+    rows alike, and each fit is updated by one Newton step.
 
     Laws with index sets are compared on the rows of each label, by `all` and `splits` by default.
 
@@ -80,20 +80,20 @@ def compare(
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         protocols: by default those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
             that the data allow.
-        starts: how many starts each fit has.
+        starts: the number of starts of each fit.
         objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
         quantile: the share of rows below the fit under a quantile loss.
         where: one condition that rows must satisfy, or several.
         run: the column that identifies the training run of a row, or several, by default as in
-            `lawdsl.fit`; "none" for independent rows. The rows of a run are held out together, but
-            for `segments` and `continuing`, which cut along a run.
+            `lawdsl.fit`; "none" for independent rows. The rows of a run are held out together,
+            except by `segments` and `continuing`, which split runs.
         cost: the cost of a row, for `largest`: a product or quotient of variables and columns,
             "6*N*D", the default where the laws have N and D.
-        discrepancy: the error of the law per decade that the intervals of `largest` contain, 0.02
-            by default; 0 for laws taken as right, "learned" as in `Fit.predict_with_errors`.
+        discrepancy: the error of the law per decade that the intervals of `largest` include, 0.02
+            by default; 0 for laws assumed to be correct, "learned" as in `Fit.predict_with_errors`.
         settings: values of settings, for the laws that have them.
-        without: one bound to leave out, or several, of the laws that have them.
+        without: one bound to omit, or several, for the laws that have them.
         fix: parameter -> value at which it is fixed, in the laws that have it.
         tie: parameter -> formula of others that it equals, in the laws that have it.
         drop_bad: exclude rows that are bad for some law, instead of refusing the table.
@@ -136,11 +136,11 @@ def compare_with(
     """Compare laws on a table, with the changes and options as records.
 
     Args:
-        laws: as `compare` takes them.
-        table: as `compare` takes it.
+        laws: the laws, as for `compare`.
+        table: the table, as for `compare`.
         protocols: the protocols.
-        changes: the changes of the laws; each law takes those of its settings, bounds and
-            parameters.
+        changes: the changes of the laws; each applies to the laws that have the setting, bound or
+            parameter.
         options: the options of all fits.
 
     Returns:
@@ -177,7 +177,9 @@ def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]
 
 
 def _with_settings_and_bounds(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
-    """The laws with changed settings and without some bounds, each law with those that it has."""
+    """The laws with changed settings and without some bounds; each change applies to the laws that
+    have them.
+    """
     changed = list(laws)
     for name, value in changes.settings.items():
         setting = LawChanges(settings={name: value})
@@ -202,14 +204,15 @@ def _with_settings_and_bounds(laws: Sequence[Law], changes: LawChanges) -> list[
 
 
 def _with_determined(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
-    """The laws with fixed and tied parameters, each with those that it has."""
+    """The laws with fixed and tied parameters, each for the laws that have them."""
     names = [{q.name for q in law.parameters} for law in laws]
     changed = [
         changes.determining(names_of_law).apply(law)
         for law, names_of_law in zip(laws, names, strict=True)
     ]
     if changes.freeing(set().union(*names)).determined:
-        LawChanges(determined=changes.determined).apply(laws[0])  # raises that for unknown names
+        # raises the error for unknown names
+        LawChanges(determined=changes.determined).apply(laws[0])
     return changed
 
 

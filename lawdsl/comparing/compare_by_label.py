@@ -35,8 +35,8 @@ def compare_many(
         laws: the laws.
         table: the measurements of all labels.
         objective: the objective of all fits.
-        protocols: how rows are held out, by default by `all` and `splits`.
-        options: of each fit; those of intervals and claims are not used.
+        protocols: the protocols, by default `all` and `splits`.
+        options: the options of each fit; those for intervals and claims are ignored.
 
     Raises:
         LawdslError: laws that do not split the rows by the same labels, or a table or protocols
@@ -118,7 +118,7 @@ def _first_indexed(laws: Sequence[Law]) -> Law:
 
 
 def _bindings_of(law: Law, options: FitOptions) -> dict[str, str]:
-    """The bindings that apply to a law, which has some of the variables."""
+    """The bindings that apply to a law, which may have only some of the variables."""
     declarations = law.declarations
     sets = [
         *declarations.indices,
@@ -137,7 +137,7 @@ def _check_same_rows(
     labelled_tables: Sequence[Labelled],
     labels: Sequence[Sequence[tuple[str, ...]]],
 ) -> None:
-    """Refuse laws that are not fitted to the same rows.
+    """Raise an error for laws that are not fitted to the same rows.
 
     Raises:
         LawdslError: F0203.

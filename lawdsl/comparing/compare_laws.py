@@ -38,8 +38,8 @@ def compare_one(
         laws: the laws.
         table: the measurements.
         objective: the objective of all fits.
-        protocols: how rows are held out, by default as the data allow.
-        options: of each fit; those of intervals and claims are not used.
+        protocols: the protocols, by default those that the data allow.
+        options: the options of each fit; those for intervals and claims are ignored.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
@@ -111,7 +111,7 @@ def _unique_names(laws: Sequence[Law]) -> list[str]:
 
 
 def _no_intervals(objective: Objective) -> Diagnostic:
-    """The diagnostic that fits of an objective give no intervals of further runs."""
+    """The diagnostic for an objective whose fits have no intervals of further runs."""
     message = (
         f"residuals of {objective.name} are not centered at 0: its fits give no interval of a"
         " further run"
@@ -123,7 +123,7 @@ def _no_intervals(objective: Objective) -> Diagnostic:
 def _plan_folds(
     data: CommonRows, objective: Objective, requested: Sequence[str] | None
 ) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
-    """The folds of each protocol, and why some default protocols are skipped."""
+    """The folds of each protocol, and the reasons why some default protocols are skipped."""
     names = DEFAULT_PROTOCOLS if requested is None else requested
     parsed = {protocol.name: protocol for protocol in map(parse_protocol, names)}
     plan, problems = [], []
@@ -136,7 +136,7 @@ def _plan_folds(
             plan.append((protocol, protocol.folds(data)))
         except LawdslError as error:
             explained = [
-                # a mistake in a formula is shown there
+                # a mistake in a formula is reported there
                 replace(d, message=f"{protocol.name}: {d.message}") if d.text is None else d
                 for d in error.diagnostics
             ]

@@ -21,7 +21,7 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-EXTRA_FITS = 3  # further fits, where several parameter vectors fit the rows equally well
+EXTRA_FITS = 3  # further fits, if several parameter vectors fit the rows equally well
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class ComparisonEntry:
     Attributes:
         law: the law.
         name: its unique name in the listing.
-        problem: the objective and the data of its fit to all rows, which all laws share.
-        symmetries: what no data can determine about its parameters.
+        problem: the minimisation problem of its fit to all rows, which all laws share.
+        symmetries: its unidentifiable directions, which no data can determine.
     """
 
     law: Law
@@ -48,9 +48,9 @@ def fit_and_score(
 
     Args:
         entry: the law.
-        fold: which rows are fitted, and which tested.
+        fold: the rows that are fitted, and the rows that are tested.
         seed: the seed of the starts.
-        starts: how many.
+        starts: the number of starts.
 
     Returns:
         The result, and the loss of each test row, shape (test rows,): inf where the law could not
@@ -103,7 +103,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
         law: the law.
         problem: the objective and the data of its fit to the rows of the fold.
         seed: the seed of the starts.
-        starts: how many.
+        starts: the number of starts.
 
     Raises:
         LawdslError: the law has no value on these rows at any start; F0107.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
 from lawdsl.comparing.cross_validation import ComparisonEntry
-from lawdsl.comparing.interval_score import LEVEL, further_run_interval, scored
+from lawdsl.comparing.interval_score import LEVEL, further_run_interval, score_intervals
 from lawdsl.comparing.paired_bootstrap import MAX_UNITS, draw_unit_counts
 from lawdsl.comparing.protocols import Fold, Protocol
 from lawdsl.comparing.ranking import RankingData
@@ -40,8 +40,8 @@ class FoldFits:
     """How the laws are fitted in each fold.
 
     Attributes:
-        starts: of each fit.
-        seed: of the starts and draws.
+        starts: the starts of each fit.
+        seed: the seed of the starts and draws.
         discrepancy: the error of the law per decade, as `Fit.predict_with_errors` takes it.
         report: called after each fit.
     """
@@ -128,7 +128,7 @@ def _fit_and_score(
         if first.code in UNDETERMINED:
             return replace(result, undetermined=first.message), without_score
         return replace(result, failed=first.message), without_score
-    rows = scored(predicted, low, high, target[fold.test])
+    rows = score_intervals(predicted, low, high, target[fold.test])
     undetermined = int(np.sum(~np.isfinite(rows.width)))
     if undetermined:
         message = f"infinite intervals of {undetermined} of {tested} rows"

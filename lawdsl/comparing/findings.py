@@ -17,7 +17,7 @@ def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:
     """
     diagnostics: list[Diagnostic] = []
     for ranking in rankings:
-        if not ranking.part:  # the ranking of the whole protocol covers those of its parts
+        if not ranking.part:  # the ranking of the whole protocol includes those of its parts
             diagnostics += (
                 _failed_folds(ranking)
                 + _undetermined_predictions(ranking)
@@ -56,7 +56,7 @@ def _undetermined_parameters(ranking: Ranking) -> list[Diagnostic]:
 
 
 def _undetermined_predictions(ranking: Ranking) -> list[Diagnostic]:
-    """Where the rows that are left do not determine what a law predicts of the largest runs."""
+    """Laws whose predictions of the largest runs are not determined by the remaining rows."""
     notes = [
         f"{standing.law}, {fold.part}, {fold.fitted} rows fitted: {fold.undetermined}"
         for standing in ranking.standings

@@ -1,8 +1,9 @@
 """Predictions with intervals + measurements -> interval scores.
 
 The interval score of Gneiting and Raftery (2007), Journal of the American Statistical Association
-102, equation 43: width + 2/alpha times the distance of a measurement outside the interval;
-here of logarithms. It cannot be improved by intervals that are too wide, nor by ones that miss.
+102, equation 43: width + 2/alpha times the distance of a measurement outside the interval; here of
+logarithms. It is a proper score: it is improved neither by intervals that are too wide nor by
+intervals that miss.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from lawdsl.fitting.result import Fit
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
-MISS = 2 / (1 - LEVEL)  # the penalty of a miss
-SMALLEST = 1e-300  # least lower end of an interval, for its logarithm
+MISS = 2 / (1 - LEVEL)  # the penalty factor of a miss
+SMALLEST = 1e-300  # smallest lower end of an interval, for its logarithm
 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Intervals of some rows compared with the measurements: shapes (rows,), all of logarithms.
+    """Intervals of some rows compared with the measurements, on the logarithmic scale; shapes
+    (rows,).
 
     Attributes:
         error: |prediction/measurement - 1|.
-        width: of the interval; inf where the fitted rows determine nothing.
-        miss: by how much the measurement is outside; 0 inside.
+        width: the width of the interval; inf where the fitted rows do not determine the prediction.
+        miss: the distance of the measurement from the interval; 0 inside.
     """
 
     error: Array
@@ -52,7 +54,7 @@ class ScoredRows:
         )
 
 
-def scored(predicted: Array, low: Array, high: Array, measured: Array) -> ScoredRows:
+def score_intervals(predicted: Array, low: Array, high: Array, measured: Array) -> ScoredRows:
     """Score intervals of positive values.
 
     Args:
@@ -80,19 +82,20 @@ def further_run_interval(
     discrepancy: float | Literal["learned"] | None,
     **columns: str,
 ) -> tuple[Array, Array, Array]:
-    """What a fit predicts of further runs, with 95 % intervals that include their noise.
+    """The predictions of a fit for further runs, with 95 % intervals that include their noise.
 
     Args:
         fit: the fit.
         fitted: the rows that were fitted, as `Fit.predict` takes them.
-        measured: the output there, shape (rows,), above 0.
+        measured: the measured output of the fitted rows, shape (rows,), above 0.
         points: the rows to predict.
-        discrepancy: the error of the law per decade, None for the default. 0 takes the law as
-            right: then the interval is that of the curve, widened by the noise of a row.
+        discrepancy: the error of the law per decade, None for the default. With 0 the law is
+            assumed to be correct, and the interval is that of the curve, widened by the noise of a
+            row.
         columns: variable -> column.
 
     Returns:
-        Predictions, lower and upper ends, each shape (points,).
+        Predictions, and the lower and upper ends, each of shape (points,).
 
     Raises:
         LawdslError: rows that determine no interval; F0125.

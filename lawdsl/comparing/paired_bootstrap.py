@@ -1,9 +1,9 @@
 """Fits + folds -> scores of laws in draws of a paired bootstrap over units of rows.
 
 Units of rows are drawn with replacement (Efron and Tibshirani (1993), An Introduction to the
-Bootstrap). One draw serves all laws and folds, fit and test alike: part of a law's score is due to
-the noise of the rows that it was fitted to. Rows of one training run are not independent, so they
-are one unit. The laws are not refitted: with unit k drawn c_k times, a fit
+Bootstrap). The same draw is used for all laws and folds, for fitted and tested rows alike: part of
+a law's score is due to the noise of the rows that it was fitted to. Rows of one training run are
+not independent, so they are one unit. The laws are not refitted: with unit k drawn c_k times, a fit
 takes one Newton step theta* - H⁻¹·Σ (c_k - 1)·g_k towards the weights of the draw, g_k being the
 gradient from unit k (the infinitesimal jackknife to first order; Jaeckel (1972)).
 """
@@ -38,11 +38,12 @@ DIRECTION_WIDTH_TOL = 1e-7
 
 
 def draw_unit_counts(count: int, rows: int, seed: int) -> Array:
-    """Draw units with replacement; return how often each is in each draw, shape (draws, units).
+    """Draw units with replacement; return the count of each unit in each draw, shape (draws,
+    units).
 
     Args:
-        count: how many units there are.
-        rows: how many rows there are; with many rows there are fewer draws.
+        count: the number of units.
+        rows: the number of rows; with many rows there are fewer draws.
         seed: the seed of the draws.
     """
     draw_count = max(
@@ -53,14 +54,15 @@ def draw_unit_counts(count: int, rows: int, seed: int) -> Array:
 
 
 def choose_units(candidates: Sequence[Labels], rows: Labels) -> tuple[int, Labels, int]:
-    """The first grouping of rows that has enough units to estimate their noise, else the last.
+    """The first grouping of rows with enough units to estimate the noise, else the last one.
 
     Args:
         candidates: groupings of all rows, the coarsest first, each of shape (all rows,).
-        rows: numbers of the test rows.
+        rows: the indices of the test rows.
 
     Returns:
-        The number of the grouping; the unit of each row, from 0; and how many units have test rows.
+        The index of the grouping; the unit of each row, from 0; and the number of units with test
+        rows.
     """
     for i, labels in enumerate(candidates):
         tested_count = len(np.unique(labels[rows]))
@@ -76,11 +78,11 @@ def bootstrap_means(
 
     Args:
         law: the law.
-        problem: the objective and the data of its fit to all rows.
-        fold: which rows are fitted, and which tested.
+        problem: the minimisation problem of its fit to all rows.
+        fold: the rows that are fitted, and the rows that are tested.
         theta: the fitted parameters, shape (parameters,).
-        unit: of each row, shape (rows,).
-        unit_counts: how often each unit is in each draw, shape (draws, units).
+        unit: the unit of each row, shape (rows,).
+        unit_counts: the count of each unit in each draw, shape (draws, units).
     """
     fitted, test = problem.subset(fold.fit), problem.subset(fold.test)
     with np.errstate(all="ignore"):
@@ -99,7 +101,7 @@ def bootstrap_means(
     # draws times test rows in one array would not fit for long tables
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
     tested_units = unit[fold.test]
-    # a singular Hessian gives values that are not finite, and no interval
+    # a singular Hessian yields values that are not finite, and hence no interval
     with np.errstate(all="ignore"):
         for first in range(0, len(unit_counts), chunk_size):
             chunk = slice(first, first + chunk_size)
@@ -111,8 +113,9 @@ def bootstrap_means(
 def _unit_gradients(
     fitted: Problem, free: Array, moving: list[int], unit: Labels, count: int
 ) -> tuple[Array, Array]:
-    """The negative gradient of the objective by the free numbers from each unit, shape (units, free
-    indices), and the inverse Hessian, shape (free indices, free indices)."""
+    """The negative gradient of the objective with respect to the unconstrained parameters from each
+    unit, shape (units, free indices), and the inverse Hessian, shape (free indices, free indices).
+    """
     residual, slopes = (x[0] for x in fitted.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, moving])
     row_gradients = -rho_slope(np.nan_to_num(residual), fitted.objective)[:, None] * slopes

@@ -1,4 +1,4 @@
-"""The protocols of a comparison, with what those that hold out the largest runs need."""
+"""The protocols of a comparison, and the options of those that hold out the largest runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class ProtocolOptions:
-    """How rows are held out.
+    """Options for holding out rows.
 
     Attributes:
         names: the protocols; None for the default ones.
-        cost: formula of what a row costs, a product of variables, columns and numbers; None for
-            a column `cost`, else 6*N*D.
-        discrepancy: the error of the law per decade that intervals contain; None for the default, 0
-            for laws taken as right, "learned" for what the smaller runs themselves show.
+        cost: the formula of the cost of a row, a product of variables, columns and numbers; None
+            for the column `cost` if there is one, else 6*N*D.
+        discrepancy: the error of the law per decade that intervals include; None for the default, 0
+            for laws assumed to be correct, "learned" for that estimated from the smaller runs.
     """
 
     names: Sequence[str] | None = None

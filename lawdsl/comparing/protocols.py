@@ -35,10 +35,10 @@ class Fold:
     """One fit and its test.
 
     Attributes:
-        label: what is tested.
+        label: a description of the tested rows.
         fit: positions of the rows that are fitted, ascending.
         test: positions of the rows that are predicted, ascending.
-        part: the part of the protocol; each part answers its own question and has its own ranking.
+        part: the part of the protocol; each part has its own ranking.
     """
 
     label: str
@@ -49,14 +49,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class ProtocolKind:
-    """How rows are split into folds.
+    """A kind of protocol: a method of splitting rows into folds.
 
     Attributes:
-        folds: the rows, and the column where there is one -> folds.
-        description: of one line.
-        column: whether it takes a column.
-        along: whether it splits curves along that column.
-        held_out: whether the tests are on rows that the fit does not use.
+        folds: the function from the rows and the column, if any, to the folds.
+        description: a description in one line.
+        column: whether it requires a column.
+        along: whether it splits curves along the column.
+        held_out: whether the tested rows are not used by the fit.
         intervals: whether laws are ranked by the intervals of their predictions; then a fold may
             have no rows to fit.
     """
@@ -71,7 +71,7 @@ class ProtocolKind:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A kind of protocol and its column; `name` is its text form."""
+    """A kind of protocol and its column; `name` is its textual form."""
 
     name: str
     kind: ProtocolKind
@@ -79,14 +79,15 @@ class Protocol:
 
     @property
     def held_out(self) -> bool:
-        """Whether the tests are on rows that the fit does not use."""
+        """Whether the tested rows are not used by the fit."""
         return self.kind.held_out
 
     def folds(self, data: CommonRows) -> list[Fold]:
-        """Split rows into the folds of the protocol: one at least, each with rows to fit and to test.
+        """Split rows into the folds of the protocol: at least one fold, each with rows to fit and
+        to test.
 
         Raises:
-            LawdslError: the protocol cannot be run on them; F0202.
+            LawdslError: the protocol cannot be applied to the rows; F0202.
         """
         folds = self.kind.folds(data, self.column)
         testable = [fold for fold in folds if len(fold.fit) or not self.kind.intervals]
@@ -97,14 +98,16 @@ class Protocol:
         return folds
 
     def along(self, data: CommonRows) -> str | None:
-        """The variable along which a training run is measured; others are constant in a run."""
+        """The variable that changes along a training run; other variables are constant within a
+        run.
+        """
         if self.kind.along:
             return self.column
         return next((name for name in TRAINING_AXES if name in data.variables), None)
 
 
 def all_rows(data: CommonRows, column: str = "") -> list[Fold]:
-    """One fold: fitted to all rows and judged on them.
+    """One fold, fitted to all rows and evaluated on them.
 
     Args:
         data: the rows.
@@ -133,7 +136,8 @@ def splits(data: CommonRows, column: str = "") -> list[Fold]:
         raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
     folds = []
     for seed in range(SPLIT_COUNT):
-        # by number of the split, not by a seed of the user: all labels and laws get the same rows
+        # seeded by the index of the split, not by the user's seed, so that all labels and laws have
+        # the same rows
         order = np.random.default_rng(seed).permutation(count)
         is_tested = np.isin(unit, order[: count // QUARTERS])
         rows = np.flatnonzero(~is_tested), np.flatnonzero(is_tested)
@@ -145,9 +149,9 @@ def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
     """A fold for every choice of `count` distinct values of a column, predicted from the others.
 
     Args:
-        count: how many values are left out at once.
+        count: the number of values that are left out at once.
         data: the rows.
-        column: name of a variable or column.
+        column: the name of a variable or column.
     """
     label, texts = _groups_at_least(data, column, count + 2)
     _check_fold_count(data, column, math.comb(len(texts), count))
@@ -160,7 +164,7 @@ def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
 
 
 def segments(data: CommonRows, column: str) -> list[Fold]:
-    """Folds that predict one of three segments, with equally many values, of each curve.
+    """Folds that predict one of three segments of each curve, with equal numbers of values.
 
     Args:
         data: the rows.
@@ -178,9 +182,9 @@ def growing(data: CommonRows, column: str) -> list[Fold]:
 
     Args:
         data: the rows.
-        column: name of a variable or numeric column.
+        column: the name of a variable or numeric column.
     """
-    data.values(column)  # raises for a column of text, which has no numerical order
+    data.values(column)  # raises an error for a column of text, which has no numerical order
     label, texts = _groups_at_least(data, column, 3)
     _check_fold_count(data, column, len(texts) - 2)
     return [
@@ -304,12 +308,12 @@ def parse_protocol(text: str) -> Protocol:
 
 
 def _problem_of(folds: Sequence[Fold], rows: int, *, held_out: bool) -> str:
-    """Why folds cannot be fitted and tested; empty where they can.
+    """The reason why folds cannot be fitted and tested; empty if they can.
 
     Args:
         folds: the folds.
         rows: the number of rows of the table.
-        held_out: whether no fold may test a row that it fits.
+        held_out: whether fitted and tested rows must be disjoint.
     """
     if not folds:
         return "no fold can be made of these rows"
@@ -332,7 +336,7 @@ def _problem_of(folds: Sequence[Fold], rows: int, *, held_out: bool) -> str:
 
 
 def _groups_at_least(data: CommonRows, column: str, fewest: int) -> tuple[Rows, tuple[str, ...]]:
-    """The groups of a column; an error where there are fewer than `fewest`."""
+    """The groups of a column; an error if there are fewer than `fewest`."""
     label, texts = data.groups(column)
     if len(texts) >= fewest:
         return label, texts
@@ -352,7 +356,9 @@ def _check_fold_count(data: CommonRows, column: str, folds: int) -> None:
 
 
 def _curve_parts(data: CommonRows, column: str, count: int) -> Rows:
-    """The part of its curve that contains each row, from 0; equal values are in one part."""
+    """The index of the part of its curve to which each row belongs, from 0; equal values are in one
+    part.
+    """
     values = data.values(column)
     curves = data.curves(column)
     part = np.empty(data.rows, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Scores of laws in bootstrap draws -> ranks; laws that the data do not distinguish share them.
+"""Scores of laws in bootstrap draws -> ranks; laws that do not differ significantly share a rank.
 
-Two laws are compared on the same rows, so the noise that matters is that of their difference, not
-that of their scores.
+Two laws are compared on the same rows, so the relevant uncertainty is that of the difference of
+their scores, not that of the scores.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ EQUAL_SCORE_RTOL = 1e-6  # relative: smaller differences of scores count as 0
 
 @dataclass(frozen=True)
 class RankingData:
-    """The scores from which several laws on the same rows are ranked.
+    """The scores by which several laws are ranked on the same rows.
 
     Attributes:
-        scores: smaller is better, shape (laws,); inf where a law has none.
+        scores: the scores, shape (laws,); smaller is better, inf for a law without a score.
         drawn: the scores in each draw of a paired bootstrap, shape (laws, draws).
-        units: how many units the draws are from.
-        by_fold: each law's score in each fold, shape (laws, folds). Where the units do not show the
-            noise from fold to fold, a law must be better in every one of them.
+        units: the number of resampling units.
+        by_fold: the score of each law in each fold, shape (laws, folds). If the units do not
+            capture the variation between folds, a law must be better in every fold to rank higher.
         reach: the smallest and the largest score of each law among fits that are equally good on
-            the rows they were fitted to, shape (laws, 2).
-        margin: differences of scores below this count as 0, as rounding.
+            the fitted rows, shape (laws, 2).
+        margin: differences of scores below this are treated as 0.
     """
 
     scores: Array
@@ -53,8 +53,8 @@ class RankingData:
         Statistician 69).
 
         Args:
-            law: number of the law.
-            other: number of the law that it is compared with.
+            law: the index of the law.
+            other: the index of the law that it is compared with.
         """
         score, other_score = float(self.scores[law]), float(self.scores[other])
         if math.isinf(score) or math.isinf(other_score):
@@ -77,7 +77,7 @@ class RankingData:
         return ScoreDifference(value, low, high, bool(is_significant))
 
     def ranks(self) -> tuple[tuple[int, int], ...]:
-        """For each law the best and the worst rank compatible with the noise, counted from 1."""
+        """The best and the worst rank of each law compatible with the noise, counted from 1."""
         count = len(self.scores)
         better = np.zeros((count, count), dtype=bool)
         for i in range(count):
@@ -96,20 +96,20 @@ def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[fl
     Its ends are the quantiles Phi(2·z0 ± t) of the draws, z0 = Phi⁻¹(share of draws below it).
 
     Args:
-        drawn: its values in the draws, shape (draws,).
-        value: the value on the data.
-        units: how many the draws are from.
+        drawn: the value in each draw, shape (draws,).
+        value: the value for the data.
+        units: the number of resampling units.
 
     Returns:
-        Its ends; infinite where a draw has no finite value.
+        The ends; infinite if some draw has no finite value.
     """
     if not np.all(np.isfinite(drawn)):
-        return -math.inf, math.inf  # a law that has no finite loss in some draw
+        return -math.inf, math.inf  # a law without a finite loss in some draw
     count = len(drawn)
     below = float(np.mean(drawn < value) + np.mean(drawn == value) / 2)
     # a share of 0 or 1 has an infinite quantile; the draws do not distinguish it from 1/count
     shift = 2 * ndtri(min(max(below, 1 / count), 1 - 1 / count))
     wide = stdtrit(units - 1, (1 + DIFFERENCE_LEVEL) / 2) * math.sqrt(units / (units - 1))
     low, high = np.quantile(drawn, [ndtr(shift - wide), ndtr(shift + wide)])
-    # the quantiles of a skewed distribution may leave the value itself outside
+    # with a skewed distribution the quantiles may exclude the value itself
     return min(float(low), value), max(float(high), value)

@@ -1,4 +1,4 @@
-"""Rankings -> Comparison: the frozen records of a comparison, and their plain data for JSON."""
+"""The frozen records of a comparison, and their plain data for JSON."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lawdsl.fitting.result_parts import LossTotals
 
 @dataclass(frozen=True)
 class PredictionScores:
-    """The scores of a law's predictions of some rows.
+    """The scores of a law's predictions for some rows.
 
     Attributes:
-        objective: the objective of the comparison: sum over the rows, and mean.
-        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf where a
-            prediction is not above 0, nan where a measurement is not.
-        r2: 1 - Σ(residual²)/Σ(distance from the mean²), of the values themselves.
+        objective: the objective of the comparison: its sum over the rows, and its mean.
+        huber: Huber's loss of log residuals, with the objective's delta or 0.001; inf if a
+            prediction is not positive, nan if a measurement is not.
+        r2: R² = 1 - Σ residual²/Σ (deviation from the mean)² of the raw values.
         r2_log: R² of the logarithms.
-        mae: mean absolute error, in the output's unit.
+        mae: the mean absolute error in the output's unit.
     """
 
     objective: LossTotals
@@ -34,13 +34,16 @@ class PredictionScores:
 
 @dataclass(frozen=True)
 class IntervalScores:
-    """How good the 95 % intervals of a further run are, in logarithms: 0.02 is 2 % of the output.
+    """The quality of the 95 % intervals of a further run, on the logarithmic scale: 0.02 is 2 % of
+    the output.
 
     Attributes:
         error: the median of |prediction/measurement - 1|.
-        inside: the share of the rows whose interval contains the measurement.
-        width: the median width of the intervals; inf where the fitted rows determine nothing.
-        score: the mean interval score, width + 40 times what the measurement misses the interval by.
+        inside: the coverage: the share of the rows whose interval contains the measurement.
+        width: the median width of the intervals; inf where the fitted rows do not determine the
+            predictions.
+        score: the mean interval score, width + 40 times the distance of the measurement from the
+            interval.
     """
 
     error: float
@@ -51,9 +54,10 @@ class IntervalScores:
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """The difference of a law's score from another's, and its interval; positive is worse.
+    """The difference between a law's score and another's, with its interval; a positive difference
+    is worse.
 
-    `clear` says whether the difference is more than noise.
+    `clear` states whether the difference is significant.
     """
 
     value: float
@@ -67,21 +71,23 @@ class FoldResult:
     """The result of one law on one fold.
 
     Attributes:
-        fold: what was tested.
+        fold: the label of the fold.
         part: the part of the protocol.
-        fitted: how many rows were fitted.
-        tested: how many were predicted.
-        parameters: name -> fitted value; empty where the fit failed.
-        scores: the scores on the test rows; None where the fit failed.
-        agreed: how many of the starts reached the best minimum.
-        starts: how many there were.
+        fitted: the number of rows fitted.
+        tested: the number of rows predicted.
+        parameters: name -> fitted value; empty if the fit failed.
+        scores: the scores on the test rows; None if the fit failed.
+        agreed: the number of starts that reached the best minimum.
+        starts: the number of starts.
         converged: whether the search ended in a minimum.
-        not_identified: parameters that the fitted rows do not determine.
-        spread: where there are such, the smallest and largest mean objective of the test rows among
-            fits that describe the fitted rows equally well.
-        failed: why there is no fit; empty otherwise.
-        interval_scores: those of intervals, where a protocol has them; None where the fit failed.
-        undetermined: why the fitted rows do not determine these intervals; empty otherwise.
+        not_identified: the parameters that the fitted rows do not determine.
+        spread: if there are such parameters, the smallest and largest mean objective of the test
+            rows among fits that describe the fitted rows equally well.
+        failed: the reason why there is no fit; empty otherwise.
+        interval_scores: the scores of intervals, for protocols with intervals; None if the fit
+            failed.
+        undetermined: the reason why the fitted rows do not determine these intervals; empty
+            otherwise.
     """
 
     fold: str
@@ -105,17 +111,17 @@ class RankedLaw:
     """One law in one ranking.
 
     Attributes:
-        law: its name.
+        law: the name of the law.
         rank: the best and the worst rank compatible with the noise.
-        score: what is ranked: AICc, the mean objective of a held-out row, or its interval score;
-            inf where some fold has none.
+        score: the ranked score: AICc, the mean objective of a held-out row, or the mean interval
+            score; inf if some fold has no score.
         behind: the difference from the best score, with its interval; None for the best itself.
         scores: the mean of each score over the folds.
-        parameters: how many the law has.
-        aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
+        parameters: the number of parameters.
+        aicc: the AICc of the fit to all rows; None for protocols that hold rows out.
         folds: the result of each fold.
-        interval_scores: the means of those of intervals over the folds that some law has; None
-            where the protocol has no intervals.
+        interval_scores: the mean interval scores over the folds that some law could be fitted in;
+            None for protocols without intervals.
     """
 
     law: str
@@ -150,12 +156,12 @@ class Ranking:
     """The ranking of the laws by one protocol, or one part of it.
 
     Attributes:
-        protocol: its text form.
-        part: early, middle or late where a protocol has several parts; else empty.
-        criterion: what is ranked.
-        folds: how many.
-        unit: what was drawn for the intervals: values of a column, curves, or rows.
-        units: how many of them.
+        protocol: the protocol in its textual form.
+        part: early, middle or late for a protocol with several parts; else empty.
+        criterion: the name of the ranked score.
+        folds: the number of folds.
+        unit: the resampling unit of the intervals: values of a column, curves, or rows.
+        units: the number of resampling units.
         standings: the laws, the best first.
     """
 
@@ -186,8 +192,9 @@ class ComparedLaw:
 
 @dataclass(frozen=True)
 class ComparedData:
-    """The rows that laws were compared on; `groups` is how many training runs, by the columns `runs`,
-    `unit` that of the output, as text."""
+    """The rows that laws were compared on; `groups` is the number of training runs, identified by
+    the columns `runs`; `unit` is the unit of the output as text.
+    """
 
     name: str
     digest: str
@@ -208,10 +215,10 @@ class Comparison(Presented):
     Attributes:
         laws: the laws in the order given.
         data: the rows.
-        objective: what every fit has minimised.
+        objective: the objective of every fit.
         rankings: one for each protocol, and one for each part of it.
         diagnostics: warnings and findings.
-        starts: of each fit.
+        starts: the starts of each fit.
         seed: the seed of the starts and resamples.
     """
 
@@ -227,11 +234,11 @@ class Comparison(Presented):
         """The ranking by one protocol.
 
         Args:
-            protocol: its text form.
+            protocol: the protocol in its textual form.
             part: the part of the protocol; empty for the whole.
 
         Raises:
-            KeyError: it was not run.
+            KeyError: the protocol was not run.
         """
         for ranking in self.rankings:
             if (ranking.protocol, ranking.part) == (protocol, part):

@@ -1,7 +1,7 @@
 """A fit whose residuals have a pattern + its table -> shipped laws whose residuals have none.
 
-A pattern in the residuals estimates the error of the law. A law of the same variables that leaves
-none may be better; `lawdsl compare` shows whether it predicts better.
+A pattern in the residuals is evidence that the law is misspecified. A law of the same variables
+without such a pattern may be better; `lawdsl compare` tests whether it predicts better.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lawdsl.language.law_changes import LawChanges
 from lawdsl.law.law import Law, load
 
 PATTERN = "F0116"
-MAX_ROWS = 5000  # rows: further fits to a longer table are slow
+MAX_ROWS = 5000  # rows: fits of further laws to a longer table are slow
 MAX_RIVALS = 6
 STARTS = 8
 
 
 PATTERN_TOO, OPTIONS, UNTRUSTED, UNFITTED = range(4)
-"""Why a law is not named."""
+"""Reasons why a law is not suggested."""
 
 
 def with_rival_laws(
@@ -40,18 +40,18 @@ def with_rival_laws(
     named: str = "",
     settings: Mapping[str, float] | None = None,
 ) -> Fit:
-    """The fit, whose findings about patterns name shipped laws that leave none.
+    """Add the names of shipped laws without patterns to the findings about patterns of a fit.
 
-    Values of settings apply to these laws too; bounds that were left out and parameters that were
-    fixed or tied do not.
+    Values of settings apply to these laws too, but omitted bounds and fixed or tied parameters do
+    not.
 
     Args:
         fit: the fit.
         law: its law.
-        table: the table, as `fit` takes it.
-        options: of the fit.
+        table: the table, as for `fit`.
+        options: the options of the fit.
         named: the name or file of the law, for the command that is suggested; its name if empty.
-        settings: setting -> value, where they were given.
+        settings: setting -> value given by the user.
     """
     if not any(d.code == PATTERN for d in fit.diagnostics) or fit.data.rows > MAX_ROWS:
         return fit
@@ -67,8 +67,8 @@ def with_rival_laws(
         command = shlex.join(
             [
                 *("lawdsl", "compare", named or law.name, *names),
-                *_rows_of_command(table, options, settings or {}),
-                *_objective_of_command(fit, options, same=same),
+                *_row_arguments(table, options, settings or {}),
+                *_objective_arguments(fit, options, same=same),
             ]
         )
         help = (
@@ -78,12 +78,12 @@ def with_rival_laws(
         if options.weights is not None:
             help += ", which takes no weights"
     else:
-        help = f"fit a smaller range: {_why_none(failures, options)}"
+        help = f"fit a smaller range: {_no_rival_text(failures, options)}"
     return replace(fit, diagnostics=tuple(_with_help(d, help) for d in fit.diagnostics))
 
 
 def rival_laws(law: Law) -> list[Law]:
-    """Shipped laws with the variables and the output of a law, and its settings.
+    """Shipped laws with the variables, the output and the settings of a law.
 
     Args:
         law: the law.
@@ -104,10 +104,8 @@ def rival_laws(law: Law) -> list[Law]:
     return rivals[:MAX_RIVALS]
 
 
-def _rows_of_command(
-    table: Any, options: FitOptions, settings: Mapping[str, float]
-) -> Iterator[str]:
-    """The arguments by which a command reads the rows of the fit."""
+def _row_arguments(table: Any, options: FitOptions, settings: Mapping[str, float]) -> Iterator[str]:
+    """The command-line arguments that select the rows of the fit."""
     yield str(table) if isinstance(table, str | Path) else "DATA"
     yield from (f"{name}={column}" for name, column in options.columns.items())
     for condition in options.where:
@@ -120,8 +118,10 @@ def _rows_of_command(
         yield from ("--set", f"{name}={value!r}")
 
 
-def _objective_of_command(fit: Fit, options: FitOptions, *, same: bool) -> Iterator[str]:
-    """The options of the objective that the fit was given, or that laws with others need."""
+def _objective_arguments(fit: Fit, options: FitOptions, *, same: bool) -> Iterator[str]:
+    """The command-line options of the objective of the fit; also those needed by laws with other
+    objectives.
+    """
     objective = options.objective
     numbers = {"--delta": options.delta, "--quantile": options.quantile}
     if objective is None and not same:
@@ -134,8 +134,8 @@ def _objective_of_command(fit: Fit, options: FitOptions, *, same: bool) -> Itera
             yield from (name, repr(value))
 
 
-def _why_none(failures: Mapping[str, int | None], options: FitOptions) -> str:
-    """Why none of the laws is named, each law once."""
+def _no_rival_text(failures: Mapping[str, int | None], options: FitOptions) -> str:
+    """The reasons why no law is suggested, each law once."""
     specified = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
     flags = conjunction([f"--{name}" for name in specified]) if specified else ""
     texts = {
@@ -153,7 +153,7 @@ def _why_none(failures: Mapping[str, int | None], options: FitOptions) -> str:
 
 
 def _failure(rival: Law, table: Any, options: FitOptions) -> int | None:
-    """Why a law is not one whose residuals have no pattern; None where it is."""
+    """The reason why a law is not suggested; None for one whose residuals have no pattern."""
     try:
         chosen_objective(rival, options.objective, options.delta, options.quantile)
     except LawdslError:

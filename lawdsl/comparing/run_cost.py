@@ -1,4 +1,4 @@
-"""Formula of a cost + rows -> what each row costs."""
+"""Formula of a cost + rows -> the cost of each row."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from lawdsl.language.printer import print_formula
 
 Array = NDArray[np.float64]
 
-COST = "cost"  # the name of the quantity that a formula gives
+COST = "cost"  # the name of the quantity that a formula defines
 
 
 def costs(data: CommonRows) -> Array:
-    """What each row costs, shape (rows,): the formula given, else a column `cost`, else 6·N·D.
+    """The cost of each row, shape (rows,): by the given formula, else from the column `cost`, else
+    6·N·D.
 
     Raises:
         LawdslError: no formula, or one that is not a product of variables, columns and numbers,
-            F0207; an unknown name, F0202; a cost that is not above 0, F0208.
+            F0207; an unknown name, F0202; a cost that is not positive, F0208.
     """
     has_column = COST in data.variables or COST in data.table.columns
     text = data.cost or (COST if has_column else data.default_cost)
@@ -34,7 +35,7 @@ def costs(data: CommonRows) -> Array:
         message = "what a run costs is not known: the laws have no variables N and D"
         help = "give it with --cost 6*N*D, or name a column: --protocol largest:flops"
         raise LawdslError(Diagnostic("F0207", message, place=data.table.name, help=help))
-    if text in data.table.columns:  # even one that the language does not allow as a name
+    if text in data.table.columns:  # even a name that the language does not allow
         result = data.values(text)
     else:
         with np.errstate(all="ignore"):
@@ -43,7 +44,7 @@ def costs(data: CommonRows) -> Array:
 
 
 def check_costs(data: CommonRows, name: str, costs: Array) -> Array:
-    """The costs, which are positive and finite.
+    """Check that costs are positive and finite, and return them.
 
     Args:
         data: the rows.
@@ -51,7 +52,7 @@ def check_costs(data: CommonRows, name: str, costs: Array) -> Array:
         costs: the cost of each row, shape (rows,).
 
     Raises:
-        LawdslError: another cost, with its row; F0208.
+        LawdslError: a cost that is not, with its row; F0208.
     """
     bad = ~(np.isfinite(costs) & (costs > 0))
     if bad.any():
@@ -75,7 +76,9 @@ def _parsed(text: str) -> tree.Formula:
 
 
 def _in_formula(mistake: Diagnostic, text: str, offset: int) -> Diagnostic:
-    """A mistake in a statement as one in its formula, which starts at an offset and the user knows."""
+    """A mistake in a statement as a mistake in the formula that the user wrote, which starts at an
+    offset.
+    """
     if mistake.span is None:
         return mistake
     start, end = (

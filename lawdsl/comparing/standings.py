@@ -22,7 +22,7 @@ Labels = NDArray[np.int64]
 FoldResults = Sequence[Sequence[tuple[FoldResult, Array]]]
 """The result of each law on each fold, and the loss of each tested row."""
 
-# of AICc: a smaller difference does not rank (Burnham and Anderson (2002), section 2.6)
+# of AICc: laws with a smaller difference share ranks (Burnham and Anderson (2002), section 2.6)
 AICC_SUPPORT = 4.0
 
 
@@ -31,11 +31,12 @@ class _ResamplingUnit:
     """The unit that is resampled for the intervals.
 
     Attributes:
-        name: as rankings print it.
+        name: the name shown in rankings.
         labels: the unit of each row, shape (rows,).
-        count: how many have test rows.
-        drawn: how often each is in each draw, shape (draws, units).
-        held_out: whether folds hold it out, so that it shows the noise from fold to fold.
+        count: the number of units with test rows.
+        drawn: the count of each unit in each draw, shape (draws, units).
+        held_out: whether folds hold out whole units, so that resampling captures the variation
+            between folds.
     """
 
     name: str
@@ -54,7 +55,7 @@ def rankings_by(
     starts: int,
     report: Callable[[], None],
 ) -> list[Ranking]:
-    """The ranking of the laws by a protocol, and one by each of its parts.
+    """The ranking of the laws by a protocol, and the rankings by each of its parts.
 
     Args:
         entries: the laws.
@@ -62,7 +63,7 @@ def rankings_by(
         protocol: how rows are held out.
         folds: the folds of the protocol.
         seed: the seed of starts and draws.
-        starts: how many each fit has.
+        starts: the number of starts of each fit.
         report: called after each fit.
     """
     results: list[list[tuple[FoldResult, Array]]] = []
@@ -95,8 +96,9 @@ def rankings_by(
 def _resampling_unit(
     data: CommonRows, protocol: Protocol, folds: Sequence[Fold], seed: int
 ) -> _ResamplingUnit:
-    """The unit that is resampled: held-out values where they are enough, as they show the noise
-    between folds; else runs, or curves, which are taken for runs; else rows."""
+    """The unit that is resampled: held-out values if they are enough, as they capture the variation
+    between folds; else runs, or curves, which are assumed to be runs; else rows.
+    """
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
     curves = ("curves", data.curves(protocol.along(data)))
     if data.runs is not None:
@@ -118,9 +120,9 @@ def _rank_in_sample(
 ) -> RankingData:
     """A ranking by AICc.
 
-    The laws are not refitted to the draws: at its maximum the likelihood is stationary in the
-    parameters. This fails where one law contains the other without need; there the difference is
-    small, and small differences count as 0.
+    The laws are not refitted to the draws, since the likelihood is stationary in the parameters at
+    its maximum. This approximation fails for nested laws of which the larger is not needed; but
+    then the difference is small, and small differences are treated as 0.
     """
     values, drawn = [], []
     for entry, ((_, loss),) in zip(entries, results, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import FUNCTIONS, Formula, named, value_in
+from lawdsl.core.functions import CHOICE, FUNCTIONS, Formula, named, value_in
 from lawdsl.law.functions import NAMES, ROWS
 
 Array = NDArray[np.float64]
@@ -43,6 +43,11 @@ def _slope(name: str, formula: Formula) -> Callable[[Array], Array]:
     return lambda x: formula(ARRAYS, x, value(x))
 
 
+def chosen(g: Array, a: Array, b: Array) -> Array:
+    """a where g > 0, b elsewhere, and nan where g has no value."""
+    return np.where(np.isnan(g), np.nan, np.where(g > 0, a, b))
+
+
 VALUES: dict[str, Callable[..., Array]] = {
     "add": lambda *x: reduce(np.add, x),
     "multiply": lambda *x: reduce(np.multiply, x),
@@ -50,6 +55,7 @@ VALUES: dict[str, Callable[..., Array]] = {
     "finite log": lambda x: np.log(np.where(x == 0, 1.0, x)),
     "min": lambda *x: reduce(np.minimum, x),
     "max": lambda *x: reduce(np.maximum, x),
+    CHOICE: chosen,
     **{NAMES[function]: value_in(ARRAYS, NAMES[function]) for function in ROWS},
 }
 

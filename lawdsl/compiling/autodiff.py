@@ -9,6 +9,7 @@ Where the derivative is not unique or not finite:
 
 - min and max have the slope of the first argument that reaches them;
 - abs has slope 0 at 0, sign and step have slope 0 everywhere;
+- choice(g, a, b) has the slopes of the part taken, and none by g;
 - x^p has an infinite slope at x = 0 for 0 < p < 1. Outputs that do not depend on it do not get it,
   nor do products with a 0 that depends on no input; another 0 times infinity is nan.
 """
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS, VALUES
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import Function
+from lawdsl.core.functions import CHOICE, Function
 from lawdsl.law.functions import NAMES, ROWS
 
 Array = NDArray[np.float64]
@@ -60,6 +61,12 @@ def _first(x: Array, result: Array) -> Array:
     return (reached & (np.cumsum(reached, axis=0) == 1)).astype(np.float64)
 
 
+def _taken(x: Array, _: Array) -> Array:
+    """1 for the part of a choice that is taken; where it changes there is no derivative."""
+    first = x[0] > 0
+    return np.stack([np.zeros_like(x[0]), first, ~first])
+
+
 def _of_function(row: Function) -> Rule:
     return lambda x, y: row.derivative(ARRAYS, x, y[None])
 
@@ -71,6 +78,7 @@ RULES: dict[str, Rule] = {
     "finite log": lambda x, y: np.where(x == 0, 0.0, 1 / np.where(x == 0, 1.0, x)),
     "min": _first,
     "max": _first,
+    CHOICE: _taken,
     **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
 
@@ -225,9 +233,11 @@ class Slopes:
 
 
 def _counts(batch: _Batch, results: Array, moving: Mask) -> Array:
-    """1 where an argument of a batch has an effect, 0 where another factor is a constant 0: shape
-    (arity, k, points)."""
+    """1 where an argument of a batch has an effect, 0 where another factor is a constant 0 or
+    another part is taken: shape (arity, k, points)."""
     x = results[batch.arguments]
+    if batch.op == CHOICE:
+        return _taken(x, x)
     if batch.op != "multiply":
         return np.ones_like(x)
     dead = (x == 0) & ~moving[batch.arguments][..., None]

@@ -15,7 +15,7 @@ import sympy as sp
 from flint import arb, fmpq
 
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import named, value_in
+from lawdsl.core.functions import CHOICE, named, value_in
 from lawdsl.law.functions import NAMES, ROWS
 
 Ball = Any  # arb: python-flint has no types
@@ -119,6 +119,15 @@ def _chosen(x: Ball, y: Ball, larger: bool) -> Ball:
     return x if (x > y) == larger else y
 
 
+def _taken(g: Ball) -> int:
+    """Which part of a choice is taken: 1 or 2. A ball about 0 decides none, but 0 itself does."""
+    if g > 0:
+        return 1
+    if g <= 0:
+        return 2
+    raise NoBall
+
+
 def _sign(x: Ball) -> int:
     if not x != 0:
         raise NoBall
@@ -154,6 +163,7 @@ VALUES: dict[str, Callable[..., Ball]] = {
     "power": lambda x, y: x**y,
     "min": lambda *x: reduce(lambda a, b: _chosen(a, b, False), x),
     "max": lambda *x: reduce(lambda a, b: _chosen(a, b, True), x),
+    CHOICE: lambda *x: x[_taken(x[0])],
     **{NAMES[function]: value_in(BALLS, NAMES[function]) for function in ROWS},
 }
 SLOPES = {NAMES[function]: row.derivative for function, row in ROWS.items()}
@@ -174,6 +184,10 @@ def _partials(op: str, arguments: list[Ball], result: Ball, requested: list[bool
             exponent * base ** (exponent - 1) if requested[0] else arb(0),
             result * base.log() if requested[1] else arb(0),
         ]
+    if op == CHOICE:
+        if not arguments[0] != 0:
+            raise NoBall
+        return [arb(k == _taken(arguments[0])) for k in range(3)]
     if op in ("min", "max"):
         return [arb(1) if x is result else arb(0) for x in arguments]
     return [arb(SLOPES[op](BALLS, arguments[0], result))]

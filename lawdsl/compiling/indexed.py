@@ -15,9 +15,9 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.arrays import ARRAYS
+from lawdsl.compiling.arrays import ARRAYS, chosen
 from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaves, Source
-from lawdsl.core.functions import FUNCTIONS, value_in
+from lawdsl.core.functions import CHOICE, FUNCTIONS, value_in
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import IndexValue
@@ -37,13 +37,15 @@ EXTREMUM_UFUNCS = {"min": np.minimum, "max": np.maximum}
 class StepBuilder:
     """Formulas with index sets -> steps; equal parts share one step.
 
-    `named` has the positions of definitions: position -> name of a let.
+    `named` has the positions of definitions: position -> name of a let. `guards` are the conditions of
+    the piecewise formulas around the part that is read, each with whether it stands for its truth.
     """
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
     numbers: dict[Step, int] = field(default_factory=dict)
     named: dict[int, str] = field(default_factory=dict)
+    guards: list[tuple[int, bool]] = field(default_factory=list)
 
     def add(self, op: str, arguments: tuple[int, ...] = (), parameter: object = None) -> int:
         """The position of a step, which is appended unless an equal one exists.
@@ -87,15 +89,16 @@ class StepBuilder:
             case tree.Product(factors):
                 return self._chained("multiply", [self._factor(s, f, bindings) for s, f in factors])
             case tree.Power(base, exponent):
-                return self.add(
-                    "power", (self.formula(base, bindings), self.formula(exponent, bindings))
-                )
+                below = self._guarded(self.formula(base, bindings))
+                return self.add("power", (below, self.formula(exponent, bindings)))
+            case tree.Conditional():
+                return self._choice(node, bindings)
             case tree.Call(function, arguments):
                 operands = [self.formula(a, bindings) for a in arguments]
                 return (
                     self._chained(function, operands)
                     if function in EXTREMUM_UFUNCS
-                    else self.add(function, (operands[0],))
+                    else self.add(function, (self._guarded(operands[0]),))
                 )
         raise AssertionError(node)
 
@@ -113,12 +116,37 @@ class StepBuilder:
         self.named.setdefault(position, name)
         return position
 
+    def _choice(self, node: tree.Conditional, bindings: Mapping[str, IndexValue | int]) -> int:
+        """choice(g, a, b): the part taken where g > 0, and elsewhere; a >= b is not b > a."""
+        sides = (node.lhs, node.rhs) if node.relation in (">", "<=") else (node.rhs, node.lhs)
+        parts = (node.yes, node.no) if node.relation in "<>" else (node.no, node.yes)
+        above = self.formula(tree.Sum(tuple(zip("+-", sides, strict=True))), bindings)
+        positions = []
+        for first, part in zip((True, False), parts, strict=True):
+            self.guards.append((above, first))
+            positions.append(self.formula(part, bindings))
+            self.guards.pop()
+        return self.add(CHOICE, (above, *positions))
+
+    def _guarded(self, position: int) -> int:
+        """An argument, but 1 where the part is not taken in which it stands: a function has a finite
+        value and slope there, so that 0 times its slope is 0 in every library."""
+        if self.steps[position][0] == "number":
+            return position
+        for above, first in self.guards:
+            one = self.add("number", (), 1.0)
+            parts = (position, one) if first else (one, position)
+            position = self.add(CHOICE, (above, *parts))
+        return position
+
     def _signed(self, sign: str, term: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         return self.formula(term if sign == "+" else tree.Negative(term), bindings)
 
     def _factor(self, sign: str, factor: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         step = self.formula(factor, bindings)
-        return step if sign == "*" else self.add("power", (step, self.add("number", (), -1.0)))
+        if sign == "*":
+            return step
+        return self.add("power", (self._guarded(step), self.add("number", (), -1.0)))
 
     def _chained(self, op: str, arguments: Sequence[int]) -> int:
         result = arguments[0]
@@ -148,6 +176,8 @@ class IndexedProgram:
         self.steps = builder.steps
         self.leaves = leaves
         self.axes = OUTER_AXES + len(leaves.declared.indices)
+        # a part that is not taken may have no value there
+        self.guarded = any(op == CHOICE for op, _, _ in self.steps)
 
     def values(self, sources: Source) -> list[Array]:
         """The result of every step; the output has shape (starts, rows, 1, …)."""
@@ -171,6 +201,8 @@ class IndexedProgram:
                     value = np.sum(operands[0], axis=parameter, keepdims=True)  # type: ignore[call-overload]
                 case "prod":
                     value = np.prod(operands[0], axis=parameter, keepdims=True)  # type: ignore[call-overload]
+                case _ if op == CHOICE:
+                    value = chosen(*operands)
                 case _ if op in EXTREMUM_UFUNCS:
                     value = EXTREMUM_UFUNCS[op](operands[0], operands[1])
                 case _:
@@ -201,11 +233,10 @@ class IndexedProgram:
                 add_slope(*cast(Leaf, parameter), adjoint)
                 continue
             operands = [results[k] for k in arguments]
-            for k, contribution in zip(
-                arguments,
-                _argument_adjoints(op, operands, results[number], adjoint, parameter),
-                strict=True,
-            ):
+            adjoints_of_arguments = _argument_adjoints(
+                op, operands, results[number], adjoint, parameter, guarded=self.guarded
+            )
+            for k, contribution in zip(arguments, adjoints_of_arguments, strict=True):
                 if contribution is not None and self.moving[k]:
                     previous = adjoints[k]
                     adjoints[k] = contribution if previous is None else previous + contribution
@@ -221,9 +252,19 @@ class IndexedProgram:
 
 
 def _argument_adjoints(
-    op: str, operands: Sequence[Array], result: Array, adjoint: Array, parameter: object
+    op: str,
+    operands: Sequence[Array],
+    result: Array,
+    adjoint: Array,
+    parameter: object,
+    *,
+    guarded: bool,
 ) -> list[Array | None]:
-    """The adjoint of each argument of a step; None for an argument without derivative."""
+    """The adjoint of each argument of a step; None for an argument without derivative.
+
+    With `guarded` an infinite derivative counts as 0 where the output does not depend on the step.
+    """
+    times = _guarded_times if guarded else _times
     match op:
         case "number":
             return []
@@ -231,28 +272,38 @@ def _argument_adjoints(
             return [_summed(adjoint, x) for x in operands]
         case "multiply" | "contract":
             first, second = operands
-            return [_times(adjoint, second, first), _times(adjoint, first, second)]
+            return [times(adjoint, second, first), times(adjoint, first, second)]
         case "power":
             base, exponent = operands
             # 0^p·log 0 counts as 0, its limit for p > 0
             log = np.log(np.where(base == 0, 1.0, base))
             return [
-                _times(adjoint, exponent * np.power(base, exponent - 1), base),
-                _times(adjoint, result * log, exponent),
+                times(adjoint, exponent * np.power(base, exponent - 1), base),
+                times(adjoint, result * log, exponent),
             ]
         case "sum":
             return [
                 np.broadcast_to(adjoint, np.broadcast_shapes(adjoint.shape, _inner(operands[0])))
             ]
         case "prod":
-            return [_times(adjoint, _others(operands[0], parameter), operands[0])]  # type: ignore[arg-type]
+            return [times(adjoint, _others(operands[0], parameter), operands[0])]  # type: ignore[arg-type]
+        case _ if op == CHOICE:
+            condition, *parts = operands
+            weights = (condition > 0, ~(condition > 0))
+            return [
+                None,
+                *(
+                    times(adjoint, w.astype(np.float64), x)
+                    for w, x in zip(weights, parts, strict=True)
+                ),
+            ]
         case _ if op in EXTREMUM_UFUNCS:
             first = result == operands[0]
             return [
-                _times(adjoint, first * 1.0, operands[0]),
-                _times(adjoint, ~first * 1.0, operands[1]),
+                times(adjoint, first * 1.0, operands[0]),
+                times(adjoint, ~first * 1.0, operands[1]),
             ]
-    return [_times(adjoint, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
+    return [times(adjoint, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
 
 
 def _inner(x: Array) -> tuple[int, ...]:
@@ -284,6 +335,10 @@ def _times(adjoint: Array, factor: Array, x: Array) -> Array:
     return contracted(
         adjoint, factor, without=tuple(k for k in range(x.ndim) if k not in remaining)
     )
+
+
+def _guarded_times(adjoint: Array, factor: Array, x: Array) -> Array:
+    return _times(adjoint, np.where(adjoint == 0, 0.0, factor), x)
 
 
 def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:

@@ -66,6 +66,8 @@ def _degree(declared: Declarations, node: Formula, names: Set[str]) -> int:
             return min(NONLINEAR, sum(inner(factor) for _, factor in factors))
         case tree.Power(base, exponent):
             return NONLINEAR if inner(base) or inner(exponent) else 0
+        case tree.Conditional(lhs, _, rhs, yes, no):
+            return NONLINEAR if inner(lhs) or inner(rhs) else max(inner(yes), inner(no))
         case tree.Call(_, arguments):
             return NONLINEAR if any(inner(part) for part in arguments) else 0
     return 0

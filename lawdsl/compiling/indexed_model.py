@@ -31,6 +31,11 @@ class ArrayModel:
         self.count = len(law.leaves.parameters)
         self.has_offset = True
 
+    @property
+    def piecewise(self) -> bool:
+        """Whether conditions decide which part of it holds."""
+        return self.law.guarded
+
     def on(self, columns: Array) -> ArrayModel:
         """Return the model of this law on other rows, shape (variables, rows)."""
         return ArrayModel(self.law, columns, tuple(self.linear))

@@ -27,7 +27,7 @@ from lawdsl.compiling.intervals import (
     sign_of,
 )
 from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import FUNCTIONS
+from lawdsl.core.functions import CHOICE, FUNCTIONS
 
 VERIFICATION_BITS = 170  # precision where a point is verified: about 50 digits
 MAX_EXACT_FRACTION_BITS = 2000  # bits of a fraction that is kept exact
@@ -117,6 +117,7 @@ def apply(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
         op: the operation.
         arguments: their intervals; None for an argument without a certain value.
     """
+    arguments = _of_taken_part(op, arguments)
     if None in arguments or op not in OPERATIONS:
         return None
     try:
@@ -195,7 +196,7 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
     Raises:
         NoInterval: one of its operations has no value, or none that is certain.
     """
-    results: list[Number] = []
+    results: list[Number | None] = []
     for step in tape.instructions:
         if step.op == "input":
             results.append(inputs[step.value])  # type: ignore[index]
@@ -203,15 +204,42 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
             results.append(_constant(step.value))
         else:
             arguments = [results[i] for i in step.arguments]
-            exact = _exact(step.op, arguments)
-            if exact is None:
-                enclosure = OPERATIONS[step.op](*map(as_interval, arguments))
-                if enclosure.low.is_nan() or enclosure.high.is_nan():
-                    raise NoInterval
-                results.append(enclosure)
-            else:
-                results.append(exact)
-    return results[tape.outputs[0]]
+            try:
+                results.append(_operation(step.op, arguments))
+            except NoInterval:
+                results.append(None)  # which matters only where it is taken
+    value = results[tape.outputs[0]]
+    if value is None:
+        raise NoInterval
+    return value
+
+
+def _operation(op: str, arguments: Sequence[Number | None]) -> Number:
+    """An operation; None stands for an argument without a certain value.
+
+    Raises:
+        NoInterval: it has no value, or none that is certain.
+    """
+    known = [x for x in _of_taken_part(op, arguments) if x is not None]
+    if len(known) < len(arguments):
+        raise NoInterval
+    exact = _exact(op, known)
+    if exact is not None:
+        return exact
+    enclosure = OPERATIONS[op](*map(as_interval, known))
+    if enclosure.low.is_nan() or enclosure.high.is_nan():
+        raise NoInterval
+    return enclosure
+
+
+def _of_taken_part(op: str, arguments: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of an operation; of a choice with a certain condition, the part taken alone."""
+    if op != CHOICE or arguments[0] is None:
+        return arguments
+    g = as_interval(arguments[0])
+    if g.low > 0:
+        return arguments[0], arguments[1], arguments[1]
+    return (arguments[0], arguments[2], arguments[2]) if g.high <= 0 else arguments
 
 
 class Prepared:
@@ -309,5 +337,6 @@ _EXACT: dict[str, Callable[..., Fraction | None]] = {
     "power": _power,
     "min": min,
     "max": max,
+    CHOICE: lambda g, a, b: a if g > 0 else b,
     **{name: row.rational for name, row in FUNCTIONS.items() if row.rational is not None},
 }

@@ -25,13 +25,13 @@ from lawdsl.compiling.intervals import (
     sign_of,
 )
 from lawdsl.compiling.tape import Instruction, Tape
-from lawdsl.core.functions import EXTREMA, FUNCTIONS
+from lawdsl.core.functions import CHOICE, EXTREMA, FUNCTIONS
 
 Array = NDArray[np.float64]
 
 # Of an interval of relative width at most 2^-60 the midpoint, rounded to float64, is within 0.51 ulp.
 MAX_RELATIVE_WIDTH_BITS = 60
-KINKED = (*EXTREMA, *(name for name, row in FUNCTIONS.items() if not row.smooth))
+KINKED = (CHOICE, *EXTREMA, *(name for name, row in FUNCTIONS.items() if not row.smooth))
 ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
@@ -174,7 +174,7 @@ def _rounded_row(
 
 def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
     """Whether a modulus, maximum or minimum may have a kink at a point."""
-    if op not in EXTREMA:
+    if op not in EXTREMA:  # a choice changes with the sign of its first argument
         return sign_of(arguments[0]) not in (1, -1)
     chosen = arguments[_certain_extremum(op, arguments)]
     return any(
@@ -221,6 +221,11 @@ def _partial(
             less = add(exponent, Interval(arb(-1), arb(-1)))
             return multiply(exponent, OPERATIONS["power"](base, less))
         return multiply(result, OPERATIONS["log"](base))
+    if step.op == CHOICE:
+        sign = sign_of(arguments[0])
+        if sign not in (-1, 1):  # no slope is bounded over a jump
+            raise NoInterval
+        return ONE if position == (1 if sign == 1 else 2) else ZERO
     if step.op in EXTREMA:
         return ONE if position == _certain_extremum(step.op, arguments) else ZERO
     return derivative(step.op, arguments[0], result)

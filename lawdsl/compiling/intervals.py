@@ -15,7 +15,7 @@ import flint
 from flint import arb
 
 from lawdsl.compiling.balls import BALLS, NoBall
-from lawdsl.core.functions import Function, value_in
+from lawdsl.core.functions import CHOICE, Function, value_in
 from lawdsl.core.time_limit import unstruck
 from lawdsl.law.functions import NAMES, ROWS
 
@@ -269,6 +269,15 @@ def _step(before: int, after: int) -> Callable[[Interval], Interval]:
     return stepping
 
 
+def _choice(g: Interval, a: Interval, b: Interval) -> Interval:
+    """The part that is certainly taken, else the hull of both."""
+    if g.low > 0:
+        return a
+    if g.high <= 0:
+        return b
+    return Interval(least([a.low, b.low]), most([a.high, b.high]))
+
+
 def _of_function(name: str, row: Function) -> Callable[[Interval], Interval]:
     rules = {"abs": _absolute, "tan": _tan}
     if row.steps is not None:
@@ -282,5 +291,6 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
     "power": _power,
     "min": lambda *x: Interval(least([v.low for v in x]), least([v.high for v in x])),
     "max": lambda *x: Interval(most([v.low for v in x]), most([v.high for v in x])),
+    CHOICE: _choice,
     **{NAMES[function]: _of_function(NAMES[function], row) for function, row in ROWS.items()},
 }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
 from lawdsl.compiling.tape_on_table import Program
 from lawdsl.compiling.terms import NO_FACTOR, Parts, Sum
+from lawdsl.core.functions import CHOICE
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,11 @@ class Model:
     def columns(self) -> Array:
         """The variables, shape (variables, rows)."""
         return self.table.columns
+
+    @property
+    def piecewise(self) -> bool:
+        """Whether conditions decide which part of it holds."""
+        return any(step.op == CHOICE for step in self.parts.tapes[0].instructions)
 
     @property
     def curved(self) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.arrays import SLOPES, VALUES
 from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
 from lawdsl.compiling.tape import Instruction, Tape
+from lawdsl.core.functions import CHOICE
 
 Array = NDArray[np.float64]
 
@@ -20,6 +21,8 @@ PAIRS: dict[str, Callable[..., Array]] = {
     "power": np.power,
     "min": np.minimum,
     "max": np.maximum,
+    "choice, first": lambda g, a: np.where(np.isnan(g), np.nan, np.where(g > 0, a, 0.0)),
+    "choice, second": lambda g, b: np.where(g > 0, 0.0, b),
 }
 
 
@@ -103,6 +106,13 @@ class Program:
         then the results, those with few distinct values first."""
         if len(arguments) <= 2:
             return self._applied(op, arguments)
+        if op == CHOICE:  # two at a time: either part, 0 where it is not taken
+            g, a, b = arguments
+            parts = [
+                self._applied("choice, first", [g, a]),
+                self._applied("choice, second", [g, b]),
+            ]
+            return self._applied("add", parts)
         # arguments with one support are combined at its few distinct values, not at every row
         groups: dict[Support, list[int]] = {}
         for k in arguments:

@@ -16,7 +16,7 @@ import sympy as sp
 
 from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
 from lawdsl.law.algebra import derivative
-from lawdsl.law.functions import BY_ROW
+from lawdsl.law.functions import BY_ROW, without_impulses
 
 Term = tuple[int, int]  # positions of the parameter that multiplies (or NO_FACTOR) and of an output
 Sum = tuple[Term, ...]
@@ -159,5 +159,4 @@ def _by_name(part: sp.Expr) -> sp.Expr:
 
 def _finite(part: sp.Expr) -> sp.Expr:
     """A derivative without the infinite slopes of kinks, and with 0^eta·log 0 = 0."""
-    part = part.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
-    return part.replace(sp.log, FiniteLog)
+    return without_impulses(part).replace(sp.log, FiniteLog)

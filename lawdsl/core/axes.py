@@ -1,4 +1,4 @@
-"""Which ranges have a logarithmic axis, in figures, reports and grids of values."""
+"""The choice of logarithmic axes, in figures, reports and grids of values."""
 
 LOG_SPAN = 30.0
 """A positive range with this ratio of its largest to its smallest value is drawn in the logarithm."""

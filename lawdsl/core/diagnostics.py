@@ -29,7 +29,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of a file that corrects a mistake: what stands in the span becomes the text."""
+    """An edit of a file that corrects a mistake: the text replaces the content of the span."""
 
     span: Span
     text: str
@@ -52,7 +52,7 @@ class Text:
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line, counted from 1, without its end."""
+        """The content of a line, counted from 1, without its line end."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
@@ -62,8 +62,8 @@ class Text:
 class Diagnostic:
     """One message: its code, the problem, its place, and the next step.
 
-    `place` is a location outside a text: a row and column of a table, a parameter. `edits` do what
-    the help says, where a program can do it without a guess.
+    `place` is a location outside a text: a row and column of a table, a parameter. `edits`
+    implement the advice in `help`, if that is possible without a guess.
     """
 
     code: str
@@ -107,7 +107,7 @@ class Diagnostic:
 class LawdslError(Exception):
     """Input that cannot be used; carries every diagnostic.
 
-    There are no subclasses: `diagnostics[0].code` identifies the mistake.
+    There are no subclasses; the mistake is identified by `diagnostics[0].code`.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
@@ -119,7 +119,9 @@ class LawdslError(Exception):
 
 
 def printable(text: str) -> str:
-    """Text from a file made safe for a terminal: control and formatting characters are escaped."""
+    """Text from a file, with control and formatting characters escaped, so that it is safe for a
+    terminal.
+    """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

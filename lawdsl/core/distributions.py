@@ -1,8 +1,8 @@
 """Probabilities and quantiles of the standard distributions, from `scipy.special`.
 
-`scipy.stats` provides them all, but takes longer to import than most fits take. Definitions:
-Abramowitz and Stegun (1964), Handbook of Mathematical Functions, chapter 26. All functions apply
-elementwise, with broadcasting.
+`scipy.stats` provides them all, but its import takes longer than most fits. Definitions: Abramowitz
+and Stegun (1964), Handbook of Mathematical Functions, chapter 26. All functions apply elementwise,
+with broadcasting.
 """
 
 from __future__ import annotations

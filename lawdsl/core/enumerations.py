@@ -1,4 +1,4 @@
-"""Texts -> a tuple of them, or their enumeration in a message."""
+"""Formatting of enumerations in messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def as_texts(texts: str | Iterable[str]) -> tuple[str, ...]:
-    """The texts of an argument that may be one text or several."""
+    """An argument that may be one text or several, as a tuple of texts."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
@@ -34,10 +34,10 @@ def abridged(
     """Enumerate the first texts and count the others: `a, b and 1,000 more`.
 
     Args:
-        items: the texts, or what is written as one.
-        most: how many are named.
-        separator: between two of them.
-        count: the number of all, where `items` has only the first of them.
+        items: the items, which are converted to text.
+        most: the largest number of items that are named.
+        separator: the text between two items.
+        count: the number of all items, if `items` contains only the first ones.
     """
     count = len(items) if count is None else count
     more = f" and {count - most:,} more" if count > most else ""
@@ -45,11 +45,11 @@ def abridged(
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things: `1 GPU`, `2 GPUs`.
+    """A number with a noun: `1 GPU`, `2 GPUs`.
 
     Args:
-        number: how many there are.
-        noun: in the singular, of a regular plural.
+        number: the number.
+        noun: the noun in the singular; its plural must be regular.
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

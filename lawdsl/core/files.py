@@ -19,7 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-MAX_JSON_BYTES = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
+# bytes of a JSON file; its parsed form takes about ten times as much memory
+MAX_JSON_BYTES = 64 * 2**20
 PARTIAL_SUFFIX = ".lawdsl-part"  # suffix of files that are still being written
 
 
@@ -43,8 +44,8 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) 
 
     Args:
         path: the file.
-        limit: the greatest number of bytes that are read.
-        finite: refuse NaN and Infinity, which Python reads although JSON has no such numbers.
+        limit: the largest permitted size (bytes).
+        finite: refuse NaN and Infinity, which Python accepts although JSON has no such numbers.
 
     Raises:
         OSError: the file cannot be read.
@@ -59,21 +60,21 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) 
 
 
 class PageEncoder(json.JSONEncoder):
-    """JSON that may stand in a script of an HTML page, which no text in it can end."""
+    """Encodes JSON for a script of an HTML page, such that no text in it can end the script."""
 
     def encode(self, o: Any) -> str:
         return super().encode(o).replace("<", "\\u003c")
 
 
 def json_in_page(content: Any, **options: Any) -> str:
-    """Plain data as JSON that may stand in a script of an HTML page.
+    """Plain data as JSON that is safe inside a script of an HTML page.
 
     Args:
-        content: of the JSON.
-        options: those of `json.dumps`.
+        content: plain data.
+        options: further options of `json.dumps`.
 
     Raises:
-        TypeError: content that JSON has no form for.
+        TypeError: content that JSON cannot represent.
     """
     return json.dumps(content, cls=PageEncoder, **options)
 
@@ -96,7 +97,7 @@ def parse_json(content: str | bytes, name: str, *, finite: bool = False) -> Any:
         why = f"is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
     except UnicodeDecodeError as error:
         why = f"is not UTF-8 text: byte {error.start:,} cannot be decoded"
-    except ValueError as error:  # a number of too many digits, or one that is not finite
+    except ValueError as error:  # a number with too many digits, or one that is not finite
         why = f"is not valid JSON: {str(error).partition(';')[0]}"
     except RecursionError:
         why = "is nested too deeply"
@@ -110,8 +111,8 @@ def _not_finite(constant: str) -> float:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text file completely or not at all, keeping its permissions and the links that lead
-    to it.
+    """Write a text file completely or not at all, preserving its permissions and symbolic links to
+    it.
 
     Args:
         path: the file.
@@ -125,7 +126,7 @@ def write(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a binary file completely or not at all, keeping its permissions and the links that lead
+    """Write a binary file completely or not at all, preserving its permissions and symbolic links
     to it.
 
     Args:
@@ -135,14 +136,14 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
     """
-    # a link is followed, so that replacing does not turn it into a file
+    # a symbolic link is resolved, so that replacing the file does not replace the link
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "this is not a regular file")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     _remove_leftovers(path)
     file, temporary = _temporary(path)
-    with file:  # and its lock, until it has its name
+    with file:  # with its lock, until it is renamed
         try:
             file.write(content)
             file.flush()
@@ -173,7 +174,9 @@ def check_writable(path: Path) -> None:
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], Path]:
-    """A new locked file in the folder of another; unlocked ones are left by ended processes."""
+    """A new locked file in the folder of another file; unlocked ones were left behind by ended
+    processes.
+    """
     while True:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX
@@ -188,7 +191,7 @@ def _temporary(path: Path) -> tuple[IO[bytes], Path]:
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return file, Path(name)
-        file.close()  # another writer took it for a leftover before it was locked
+        file.close()  # another writer removed it as a leftover before it was locked
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -1,10 +1,10 @@
-"""Functions of the language -> their mathematical properties: one row for each function.
+"""The functions of the language and their mathematical properties, one row per function.
 
-A row does not say how a value is computed: that is looked up under the name of the row in an
-arithmetic, a namespace such as NumPy or `math` (`value_in`). Derivatives are formulas in any
-arithmetic. The parser reads names and arities here; evaluators, units, signs, proofs and the rules
-of convexity read the other properties (curvature as in disciplined convex programming: Grant, Boyd
-and Ye (2006)). A name from a file is never looked up in a library.
+A row does not define how a value is computed: the implementation is looked up under the name of the
+row in an arithmetic, a namespace such as NumPy or `math` (`value_in`). Derivatives are formulas
+that work in every arithmetic. The parser reads names and arities here; evaluators, units, signs,
+proofs and the rules of convexity read the other properties (curvature as in disciplined convex
+programming: Grant, Boyd and Ye (2006)). A name from a file is never looked up in a library.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Arithmetic = Any
-"""A name space with functions of its own numbers by the names of rows, and `pi`."""
+"""A namespace with functions on its own type of numbers, under the names of the rows, and `pi`."""
 
 End = int | Callable[[Arithmetic], Any] | None
 """A bound of a range: a whole number, or a formula; None where there is none."""
 
 Formula = Callable[[Arithmetic, Any, Any], Any]
-"""An arithmetic, the argument and the value of the function to a number of that arithmetic."""
+"""(arithmetic, argument, value of the function) -> a number of that arithmetic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,28 +28,28 @@ class Function:
     """A function of one argument, continuous wherever it is defined.
 
     Attributes:
-        derivative: its derivative.
-        second: its second derivative, for a function of which SymPy writes derivatives in a form
-            that cancels or leaves the range of floats.
-        value: the function in terms of others, for an arithmetic without a function of its name.
-        rational: the function on fractions, where its values are fractions too.
-        arity: how many arguments it takes.
-        domain: where it is defined.
+        derivative: the formula of its derivative.
+        second: its second derivative, if the form that SymPy derives suffers from cancellation or
+            overflow.
+        value: the function in terms of others, for an arithmetic that lacks it.
+        rational: the function on fractions, if its values are fractions too.
+        arity: the number of its arguments.
+        domain: the set on which it is defined.
         outside: the message for an argument outside the domain.
-        divides_by: the function that it divides by, which must not be 0 either.
+        divides_by: the function by which it divides, which must not be 0.
         monotone: 1 where it increases strictly on its whole domain, -1 where it decreases.
-        zero: the only argument at which its value is 0; None where it has none, or several.
-        range: the least and the greatest value; those of a monotone function are also its limits at
-            the ends of its domain.
-        reached: whether the bounds of the range are values themselves.
-        smooth: whether it has all derivatives inside its domain.
-        steps: the steps of a function that is constant on either side of 0, its values there.
+        zero: the only argument at which its value is 0; None if there is none, or several.
+        range: the infimum and the supremum of its values; for a monotone function, also its limits
+            at the ends of its domain.
+        reached: whether the bounds of the range are attained.
+        smooth: whether it is infinitely differentiable inside its domain.
+        steps: its values below and above 0, if it is constant on either side of 0.
         curvature: `convex` or `concave` on its domain; `exponential`: its logarithm is affine;
             `logarithmic`: the inverse of that; `sigmoid`: increasing, convex below 0 and concave
             above; `absolute`: its argument or the negative of it.
-        unit: the unit of its value. `pure`: it takes and gives numbers without a unit; `shift`: a
-            change of the unit of its argument adds a constant; `same`: that of its argument;
-            `root`: the square root of that.
+        unit: the unit of its value. `pure`: argument and value have no unit; `shift`: a change of
+            the unit of its argument adds a constant; `same`: the unit of its argument; `root`: the
+            square root of that.
     """
 
     derivative: Formula
@@ -125,7 +125,7 @@ FUNCTIONS: dict[str, Function] = {
         range=(lambda m: -m.pi / 2, lambda m: m.pi / 2),
         curvature="sigmoid",
     ),
-    "tanh": Function(  # not by 1 - y^2, which is 0 from 19 on
+    "tanh": Function(  # not as 1 - y^2, which is 0 from 19 on
         derivative=lambda m, x, y: 1 / (1 + m.sinh(x) ** 2),
         second=lambda m, x, y: -2 * y / (1 + m.sinh(x) ** 2),
         monotone=1,
@@ -152,15 +152,18 @@ DERIVED: dict[str, Function] = {
 }
 """The derivatives of abs, min and max, which have no value at a kink."""
 
+CHOICE = "choice"
+"""choice(g, a, b): a where g > 0, else b: what piecewise formulas become in every arithmetic."""
+
 EXTREMA = ("min", "max")
-"""The functions of several arguments, which each arithmetic has as operators."""
+"""The functions of several arguments, which every arithmetic provides as operators."""
 
 HELPERS = ("pi", "sinh", "cosh")
-"""What the formulas of rows may use beside functions of the tables."""
+"""Names that formulas of rows may use in addition to functions of the tables."""
 
 
 def named(library: Any, name: str) -> Any:
-    """The attribute of a library under a name of these tables or HELPERS; others are refused.
+    """The attribute of a library under a name of these tables or HELPERS; other names are refused.
 
     Args:
         library: a module or other namespace.

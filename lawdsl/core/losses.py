@@ -70,7 +70,7 @@ class Loss:
     there.
 
     Functions take the arithmetic, the residual, and the values of the parameters. Those of second
-    order are also handed the slope, which most are made of.
+    order also take the slope, from which most of them are computed.
 
     Attributes:
         name: the name in the language, `huber(log(L), 1e-3)`.
@@ -82,23 +82,23 @@ class Loss:
             reweighted least-squares", Communications in Statistics 6).
         log_normalizer: log ∫ exp(-rho(r)/tau) dr, from tau and the parameters: the log normalizing
             constant of the density proportional to exp(-rho(r)/tau).
-        scale: the scale of residuals where only the loss is named: log or raw.
+        scale: the default scale of the residuals, if only the loss is named: log or raw.
         parameters: names of its parameters, which are fields of an `Objective` and above 0.
         example: how its parameters are written in messages.
         robust: whether the slope is bounded, so that no row has more than a certain influence.
         quadratic: whether the curvature is constant, so that Gauss-Newton is Newton's method.
         max_curvature: the curvature at 0.
-        jump: |r| at which the curvature falls from 1 to 0, from the parameters; None where it is
+        jump: |r| at which the curvature drops from 1 to 0, from the parameters; None if it is
             continuous.
-        widened: parameters for which residuals of some size cost nearly their square, from that
-            size and the parameters.
-        least_squares: what `scipy.optimize.least_squares` calls the loss, if it knows it.
-        kinked: whether it is made of two straight lines that meet at 0, where it has no slope. Such
-            a loss is minimised by way of `CHECKED`, and then by linear programs.
-        sides: the slopes of the lines below 0 and above it, from the parameters; of a kinked loss.
-        limit: the parameters are below this number.
-        fused: value and slope at once, where that saves time; its value may differ in the last
-            digit.
+        widened: parameters with which residuals of a given size have a nearly quadratic loss, from
+            that size and the parameters.
+        least_squares: the name of the loss in `scipy.optimize.least_squares`, if it has one.
+        kinked: whether it consists of two straight lines that meet at 0, where it is not
+            differentiable. Such a loss is minimised first in the smooth form `CHECKED`, then by
+            linear programs.
+        sides: the slopes of the lines below and above 0 of a kinked loss, from the parameters.
+        limit: the upper bound of the parameters, excluded.
+        fused: value and slope at once, if that saves time; the value may differ in the last digit.
     """
 
     name: str
@@ -152,14 +152,14 @@ class Loss:
         return f"{self.name}({scale}{''.join(f', {x:g}' for x in parameters)}{more})"
 
     def forms(self, output: str) -> tuple[str, str]:
-        """The loss of log residuals and of raw ones, in the syntax of the language."""
+        """The loss of log residuals and that of raw residuals, in the syntax of the language."""
         numbers = "".join(f", {number}" for number in self.example)
         letters = "".join(f", {name[0]}" for name in self.parameters)
         return f"{self.name}(log({output}){numbers})", f"{self.name}({output}{letters})"
 
 
 def _clipped(m: Arithmetic, r: Any, delta: float) -> Any:
-    """The part of r within delta, which is the slope of Huber's loss."""
+    """The residual clipped to [-delta, delta], which is the slope of Huber's loss."""
     return m.minimum(m.maximum(r, -delta), delta)
 
 
@@ -171,7 +171,7 @@ def _huber(m: Arithmetic, r: Any, delta: float) -> Any:
 def _huber_fused(m: Arithmetic, r: Any, delta: float) -> tuple[Any, Any]:
     clipped = _clipped(m, r, delta)
     value = clipped * r
-    # in place: one array fewer than clipped * (r - clipped/2)
+    # in place: allocates one array fewer than clipped * (r - clipped/2)
     value -= clipped * (0.5 * clipped)
     return value, clipped
 
@@ -255,8 +255,8 @@ def _side(m: Arithmetic, r: Any, quantile: float) -> Any:
     return m.where(r > 0, 1 - quantile, quantile)
 
 
-# delta times the check loss, but for a parabola on each side within delta of 0: Huber's loss
-# with sides of different slopes, which has a slope everywhere
+# delta times the check loss, with a parabola on each side within delta of 0: Huber's loss with
+# sides of different slopes, which is differentiable everywhere
 CHECKED = Loss(
     "smoothed quantile",
     value=lambda m, r, quantile, delta: _side(m, r, quantile) * _huber(m, r, delta),
@@ -265,7 +265,7 @@ CHECKED = Loss(
         m.maximum(r, -r) <= delta, _side(m, r, quantile), 0.0
     ),
     weight=lambda m, r, slope, quantile, delta: m.ratio(slope, r, max(quantile, 1 - quantile)),
-    log_normalizer=lambda tau, quantile, delta: math.nan,  # no law states it
+    log_normalizer=lambda tau, quantile, delta: math.nan,  # no law declares it
     scale="log",
     parameters=("quantile", "delta"),
     robust=True,

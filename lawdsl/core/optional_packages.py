@@ -1,4 +1,6 @@
-"""Names of optional packages -> those that are missing, or an error with the command to install."""
+"""Optional packages: which of them are missing, and the error that names the command to install
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 def missing(*packages: str) -> list[str]:
-    """The given packages that cannot be found; none of them is imported."""
+    """The given packages that are not installed; none of them is imported."""
     return [name for name in packages if importlib.util.find_spec(name) is None]
 
 

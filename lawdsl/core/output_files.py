@@ -1,4 +1,4 @@
-"""Files that commands write -> the error of a file that cannot be written."""
+"""Output files of commands: the error for a file that cannot be written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an error of the system in the block into one for the user.
+    """Convert an operating-system error in the block into a `LawdslError`.
 
     Args:
         path: the file that is written.
@@ -23,10 +23,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LawdslError(_unwritten(path, error)) from None
+        raise LawdslError(_unwritable(path, error)) from None
 
 
-def _unwritten(path: Path, error: OSError) -> Diagnostic:
+def _unwritable(path: Path, error: OSError) -> Diagnostic:
     """The message about a file that cannot be written."""
     folder = path.parent
     if path.is_dir():

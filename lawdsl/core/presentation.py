@@ -1,7 +1,8 @@
-"""Public results -> figures and other displays, which rooms below know nothing of.
+"""Displays of public results, such as figures, which are implemented in packages that import the
+records.
 
-A record of a result has methods such as `plot`, whose functions lie in rooms that import the
-records. `lawdsl/__init__.py` says where they are; they are loaded when first called.
+Records of results have methods such as `plot`. To avoid circular imports, `lawdsl/__init__.py`
+registers the functions that implement them; they are imported when they are first called.
 """
 
 from __future__ import annotations
@@ -11,23 +12,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.warning_categories import NotTrustedWarning, warn
+
 _homes: dict[str, str] = {}
 
 
 def register(homes: Mapping[str, str]) -> None:
-    """Say where the functions are that display results.
+    """Register the functions that implement the displays of results.
 
     Args:
-        homes: the name of a display -> module and function, `lawdsl.figures.draw:draw`.
+        homes: name of a display -> its function as `module:function`, `lawdsl.figures.draw:draw`.
     """
     _homes.update(homes)
 
 
 def presenter(name: str) -> Callable[..., Any]:
-    """The function of a display.
+    """The function that implements a display.
 
     Args:
-        name: of the display.
+        name: the name of the display.
 
     Raises:
         KeyError: a display that is not registered.
@@ -37,17 +40,17 @@ def presenter(name: str) -> Callable[..., Any]:
 
 
 class Presented:
-    """What every public record of a result can do."""
+    """The displays that every public record of a result has."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
-        """The report of this result, as a terminal shows it."""
+        """The report of this result as plain text, as on a terminal."""
         text: str = presenter("text")(self)
         return text
 
     def _repr_html_(self) -> str:
-        """The report of this result, as a notebook shows it."""
+        """The report of this result as HTML, for notebooks."""
         html: str = presenter("html")(self)
         return html
 
@@ -63,25 +66,30 @@ class Presented:
         """Draw a figure of this result.
 
         Args:
-            kind: one of those that `lawdsl plot --help` lists; by default the first that suits.
-            options: those of the kind, such as `x`, `color` and `data` of `fit`.
+            kind: one of the kinds listed by `lawdsl plot --help`; by default the first that the
+                result has.
+            options: the options of the kind, such as `x`, `color` and `data` of `fit`.
 
         Returns:
             A `lawdsl.figures.figure.Figure`: its tidy table, its Altair chart and its title. A
-            notebook shows it; `.save("fit.svg")` writes it.
+            notebook shows it; `.save("fit.svg")` writes it. There is a `NotTrustedWarning` where
+            the fit is not trusted, and the figure says so.
 
         Raises:
             LawdslError: Altair is not installed (G0101), a kind that this result does not have
-                (G0102), or options that do not suit (G0103, G0104).
+                (G0102), or invalid options (G0103, G0104).
         """
-        return presenter("plot")(self, kind, **options)
+        figure = presenter("plot")(self, kind, **options)
+        warn(figure.warnings, NotTrustedWarning)
+        return figure
 
     def report(self, path: str | Path, /, *others: Any) -> Path:
         """Write a report of this result: law, claims, data, fit, figures, answers, commands.
 
         Args:
-            path: .html, one page that needs no network; .md, Markdown with its figures beside it.
-            others: further results of the report: `fit.report("report.html", answer)`.
+            path: .html, one page without network requests; .md, Markdown with its figures beside
+                it.
+            others: further results for the report: `fit.report("report.html", answer)`.
 
         Returns:
             The path.
@@ -95,10 +103,10 @@ class Presented:
 
 
 class Exportable:
-    """What fits and laws can do: write their formula for use elsewhere.
+    """Export of the formula of fits and laws for use elsewhere.
 
-    Modules in Python, NumPy, PyTorch, JAX and JavaScript need nothing else but that library. They
-    check domains, and compute predictions, intervals and derivatives.
+    Modules for Python, NumPy, PyTorch, JAX and JavaScript depend on that library only. They check
+    domains, and compute predictions, intervals and derivatives.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """Text that people write for a number -> the number: 7B, 70M tokens, 1%, 1.5e21 FLOP, 0:1:0.1.
 
-A magnitude (k, M, B, T or a word) multiplies the base unit: of a variable that is declared in
-Gparam, 7B is 7. Nothing is guessed: a text that could mean two numbers is refused.
+A magnitude (k, M, B, T or a word) refers to the base unit: for a variable declared in Gparam, 7B is
+7. Nothing is guessed: ambiguous text is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAGNITUDES = {
     **{name: 1e12 for name in ("T", "tn", "trillion")},
     **{name: 1e15 for name in ("P", "quadrillion")},
 }
-"""What may follow a number: the letters of model cards, SI prefixes, and words."""
+"""Texts that may follow a number: the letters of model cards, SI prefixes, and words."""
 
-MAX_RANGE = 100_000  # values of one range
+MAX_RANGE = 100_000  # numbers in one range
 
 _NUMBER = re.compile(
     r"\s*(?P<number>[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?)\s*(?P<rest>.*?)\s*"
@@ -36,7 +36,9 @@ _RATIO = re.compile(r"\s*[x×]\s*(?P<ratio>.+)")
 
 
 class UnreadableQuantity(ValueError):
-    """A text that is not a number; `advice` says how to write it, empty where nothing is known."""
+    """A text that is not a number; `advice` states how to write it, and is empty if there is no
+    advice.
+    """
 
     def __init__(self, advice: str = "", *, dimension: str = "") -> None:
         super().__init__(advice)
@@ -51,11 +53,12 @@ def parse_quantity(text: str, unit: Factors | None) -> float:
         unit: the unit of the quantity, as pairs of a unit and its power; None where it has none.
 
     Returns:
-        The number in the unit of the quantity; `nan` and `inf` as they are, which the caller refuses
-        where the quantity cannot be so.
+        The number in the unit of the quantity; `nan` and `inf` are returned as they are, and are
+        for the caller to refuse.
 
     Raises:
-        UnreadableQuantity: not a number, one beyond the floats, or a unit of another dimension.
+        UnreadableQuantity: not a number, a number outside the range of floats, or a unit of another
+            dimension.
     """
     if text.strip().lower() in _NOT_FINITE:
         return float(text)
@@ -70,7 +73,7 @@ def parse_quantity(text: str, unit: Factors | None) -> float:
 
 
 def _factor(rest: str, unit: Factors | None) -> float:
-    """What follows the number, as a factor in the unit of the quantity."""
+    """The factor that the text after the number stands for, in the unit of the quantity."""
     if not rest:
         return 1.0
     if rest in ("%", "percent"):
@@ -87,7 +90,7 @@ def _factor(rest: str, unit: Factors | None) -> float:
 
 
 def _conversion(text: str, unit: Factors) -> float:
-    """The size of the unit that was written, in the unit of the quantity."""
+    """The size of the written unit in the unit of the quantity."""
     try:
         size, dimension = size_and_dimension(parse_unit(text))
     except (KeyError, ValueError):
@@ -120,8 +123,8 @@ def _prefixes(unit: Factors) -> float:
 def parse_quantities(text: str, unit: Factors | None) -> list[float]:
     """Parse several numbers: a list `1%,2%,5%`, a range `0:1:0.1` or `1e9:1e12:x10`, or both.
 
-    A range has its first number, its last and the step between two, or the ratio behind `x`. The last
-    one is included where the steps reach it, up to rounding.
+    A range consists of its first number, its last number, and the step, or the ratio after `x`. The
+    last number is included if the steps reach it, up to rounding.
 
     Args:
         text: the text.
@@ -131,8 +134,8 @@ def parse_quantities(text: str, unit: Factors | None) -> list[float]:
         The numbers in the unit of the quantity, in the order in which they were written.
 
     Raises:
-        UnreadableQuantity: as in `parse_quantity`; thousands that are separated by commas; a range
-            without numbers, or with more than MAX_RANGE.
+        UnreadableQuantity: as in `parse_quantity`; thousands separated by commas; a range that is
+            empty, or has more than MAX_RANGE numbers.
     """
     if _GROUPED.fullmatch(text):
         plain = text.strip().replace(",", "_")

@@ -40,7 +40,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Between:
-    """The mark of a number from `low` to `high`; `name` describes such a number."""
+    """The mark of a number from `low` to `high`; `name` describes the permitted numbers."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The mark of a tuple of (name, value) pairs that plain data store as an object."""
+    """The mark of a tuple of (name, value) pairs that is stored as an object."""
 
 
 class Misplaced(ValueError):
@@ -64,13 +64,13 @@ def read(kind: type[Record], content: Any, readers: Readers | None = None) -> Re
     """Read a record from plain data.
 
     Args:
-        kind: its type.
-        content: the parsed JSON; keys without a field are ignored.
+        kind: the type of the record.
+        content: the parsed JSON; keys that are not fields are ignored.
         readers: type -> function from plain data to a record, for types stored in another form.
 
     Raises:
-        Misplaced: a field is missing, or has another type.
-        ValueError: the content as a whole has another type.
+        Misplaced: a field is missing, or has the wrong type.
+        ValueError: the content as a whole has the wrong type.
     """
     record: Record = _value(kind, content, readers or {})
     return record

@@ -1,4 +1,4 @@
-"""Rows of a table -> the table by name, in which no row replaces another."""
+"""Rows of a table -> a dictionary by name, in which no row replaces another."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ Row = TypeVar("Row")
 
 
 def by_name(rows: Iterable[tuple[str, Row]]) -> dict[str, Row]:
-    """A table of named rows, in their order.
+    """A dictionary of named rows, in their order.
 
     Args:
-        rows: name and row.
+        rows: pairs of a name and a row.
 
     Raises:
-        ValueError: two rows of one name, of which a dictionary would keep the last without a word.
+        ValueError: two rows have the same name; a dictionary would silently keep the last one.
     """
     table: dict[str, Row] = {}
     for name, row in rows:

@@ -1,7 +1,7 @@
 """Limits on the CPU time of computer algebra.
 
-Computer algebra has no useful bound of its own: a short formula can occupy it for hours. The limit
-is an interval timer whose signal raises an exception (`setitimer`, POSIX.1-2001).
+The time of computer algebra has no useful bound: a short formula can take hours. The limit is an
+interval timer whose signal raises an exception (`setitimer`, POSIX.1-2001).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, TypeVar, cast
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-MIN_SECONDS = 1e-3  # s: a shorter time may not strike at all
+MIN_SECONDS = 1e-3  # s: a timer for a shorter time may never expire
 REPEAT_SECONDS = (
-    0.05  # s between strikes: what is raised inside a callback of the garbage collector is lost
+    # s between signals: an exception raised inside a callback of the garbage collector is lost
+    0.05
 )
 
 _until = (
@@ -48,15 +49,17 @@ class TimeBudget:
 
 
 class OutOfTime(Exception):
-    """The time allowed for a piece of algebra is used up."""
+    """The time limit of an algebraic computation is exceeded."""
 
 
-class _Struck(OutOfTime):
-    """The timer of a limit has expired; an exception raised directly is an `OutOfTime` itself."""
+class _TimerExpired(OutOfTime):
+    """The exception raised by an expired timer; one raised directly is an `OutOfTime`."""
 
 
 class _Outer(Exception):
-    """The time of an enclosing limit is used up: no concern of those who wait for an inner one."""
+    """The time limit of an enclosing block is exceeded; handlers of an inner limit must not catch
+    this.
+    """
 
 
 class time_limit:
@@ -87,9 +90,9 @@ class time_limit:
         self.outer, deadline = _until, now + self.seconds
         self.nested = self.outer <= deadline
         _until = min(self.outer, deadline)
-        # a timer of the program that uses the library is restored afterwards
+        # the timer of the application that uses the library is restored afterwards
         self.program = signal.getitimer(signal.ITIMER_PROF)
-        self.before: Any = signal.signal(signal.SIGPROF, _strike)
+        self.before: Any = signal.signal(signal.SIGPROF, _raise_out_of_time)
         signal.setitimer(signal.ITIMER_PROF, max(_until - now, MIN_SECONDS), REPEAT_SECONDS)
 
     def __exit__(
@@ -108,12 +111,16 @@ class time_limit:
                 signal.setitimer(signal.ITIMER_PROF, max(remaining, MIN_SECONDS), REPEAT_SECONDS)
             else:
                 signal.setitimer(signal.ITIMER_PROF, *self.program)
-            # a signal on its way through another thread would end the process without a handler
-            signal.signal(signal.SIGPROF, _late if self.before == signal.SIG_DFL else self.before)
+            # a signal that is still pending in another thread would end the process without a
+            # handler
+            signal.signal(
+                signal.SIGPROF,
+                _ignore_late_signal if self.before == signal.SIG_DFL else self.before,
+            )
         if kind is None:
-            if expired:  # set anew again and again, the timer may never strike
+            if expired:  # if the timer were set anew again and again, it might never expire
                 raise _Outer
-        elif issubclass(kind, (_Struck, _Outer)) and self.nested:
+        elif issubclass(kind, (_TimerExpired, _Outer)) and self.nested:
             raise _Outer from None
         elif issubclass(kind, (RecursionError, _Outer)):
             raise OutOfTime from None
@@ -123,16 +130,17 @@ _OWN = {time_limit.__enter__.__code__, time_limit.__exit__.__code__}
 
 
 def unstruck(method: Method) -> Method:
-    """Mark a method that sets or lifts a limit: the timer does not interrupt it, so no limit is
-    left behind."""
+    """Mark a method that sets or removes a limit: the timer does not interrupt it, so that no limit
+    is left behind.
+    """
     _OWN.add(cast(FunctionType, method).__code__)
     return method
 
 
-def _strike(number: int, frame: FrameType | None) -> None:
+def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
     if frame is None or frame.f_code not in _OWN:
-        raise _Struck
+        raise _TimerExpired
 
 
-def _late(number: int, frame: FrameType | None) -> None:
+def _ignore_late_signal(number: int, frame: FrameType | None) -> None:
     """Ignore a signal that arrives after its limit was removed."""

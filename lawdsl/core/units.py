@@ -1,8 +1,8 @@
 """Unit names with SI prefixes and powers -> size and dimension: parameters, tokens, FLOP, nats.
 
 size = Π (prefix_i·size_i)^power_i, with the prefixes of the SI (BIPM (2019), The International
-System of Units, 9th ed., section 3). The table is closed; a general library of units would take
-longer to load than the whole of `lawdsl check` may take.
+System of Units, 9th ed., section 3). The table is fixed; importing a general library of units would
+take longer than `lawdsl check` may take in total.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNITS: Mapping[str, tuple[float, str]] = {
     "step": (1.0, "step"),
     "second": (1.0, "second"),
 }
-"""Unit name -> (its size, the base unit that it is a multiple of)."""
+"""Unit name -> (its size, its base unit)."""
 
 SPELLINGS = {
     "params": "param",
@@ -37,10 +37,10 @@ SPELLINGS = {
     "steps": "step",
     "s": "second",
 }
-"""Other spellings, understood in the headers of tables."""
+"""Other spellings, accepted in the headers of tables."""
 
 POWERS = {str(n): n for n in range(-9, 10) if n}
-"""What may follow `^` in a header."""
+"""Exponents that may follow `^` in a header."""
 
 Dimension = tuple[tuple[str, int], ...]
 
@@ -61,13 +61,13 @@ def canonical(name: str) -> str | None:
 
 
 MODEL_CARD_PREFIXES = {"B": "G", "b": "G", "K": "k", "m": "M", "mn": "M", "bn": "G", "tn": "T"}
-"""Prefixes as model cards have them -> those of the SI."""
+"""Prefixes as in model cards -> SI prefixes."""
 
 
 def with_si_prefix(name: str) -> str | None:
-    """The unit in the spelling of the SI: `Bparam` is Gparam; None where it is none.
+    """The unit with an SI prefix: `Bparam` is Gparam; None if it is not a unit.
 
-    `m` is never milli here: a thousandth of a parameter or a token has no use.
+    `m` never means milli here, since thousandths of parameters or tokens do not occur.
     """
     for prefix, si in MODEL_CARD_PREFIXES.items():
         rest = name.removeprefix(prefix)
@@ -124,7 +124,7 @@ def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
 
     Raises:
         KeyError: a name that is not in the table.
-        ValueError: the text does not have that form.
+        ValueError: the text is malformed.
     """
     factors = []
     sign = 1

@@ -1,4 +1,4 @@
-"""Where results are cached for a user, between commands."""
+"""The location of caches of results, which are kept between commands."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 
 
 def user_cache(kind: str) -> Path | None:
-    """Give the folder of a cache of the user: `$XDG_CACHE_HOME/lawdsl`, by default
-    `~/.cache/lawdsl`, and in it `kind`.
+    """Return the folder of a user's cache: `kind` in `$XDG_CACHE_HOME/lawdsl`, by default in
+    `~/.cache/lawdsl`.
 
-    It need not exist, and may not be writable: a cache must be dispensable.
+    It need not exist and may not be writable, so callers must work without a cache.
 
     Args:
         kind: the name of the cache.
 
     Returns:
-        The folder; None for a user without a home.
+        The folder; None for a user without a home directory.
     """
     home = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        # the specification of XDG: a relative path is invalid and ignored
+        # according to the XDG specification, a relative path is invalid and ignored
         base = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
     except RuntimeError:
         return None

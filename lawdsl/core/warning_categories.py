@@ -1,4 +1,4 @@
-"""The categories of `warnings.warn`: what a caller in Python has to know, as a terminal prints it."""
+"""The categories of `warnings.warn`: warnings to Python callers that commands print on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lawdsl.core.diagnostics import Diagnostic
 
 
 class LawdslWarning(UserWarning):
-    """A result that is not what it may seem.
+    """A result with an important qualification.
 
     Args:
         message: a diagnostic as text.
@@ -20,22 +20,24 @@ class LawdslWarning(UserWarning):
 
 
 class NotTrustedWarning(LawdslWarning):
-    """A fit that is not trusted: its `diagnostics` say why."""
+    """A fit that is not trusted; its `diagnostics` state the reasons."""
 
 
 class ExtrapolationWarning(LawdslWarning):
-    """A prediction beyond the trust horizon, or where the fitted rows break what the law claims."""
+    """A prediction beyond the trust horizon, or where the fitted rows contradict a claim of the
+    law.
+    """
 
 
 def warn(
     diagnostics: Iterable[Diagnostic], category: type[LawdslWarning], *, stacklevel: int = 3
 ) -> None:
-    """Warn of each message once.
+    """Issue a warning for each message, each once.
 
     Args:
         diagnostics: the messages.
-        category: of the warning.
-        stacklevel: 3 for the caller of the function that calls this one.
+        category: the category of the warnings.
+        stacklevel: the stack level; 3 refers to the caller of the function that calls this one.
     """
     for d in dict.fromkeys(diagnostics):
         text = f"[{d.code}] {d.message}"

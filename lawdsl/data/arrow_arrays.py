@@ -1,7 +1,7 @@
 """NumPy arrays <-> Arrow arrays, without pandas.
 
-`pa.array` and `to_numpy` import pandas wherever it is installed, which takes half a second of each
-command; these functions pass the numbers on as they lie in memory.
+`pa.array` and `to_numpy` import pandas if it is installed, which takes half a second per command;
+these functions share the memory of the numbers instead.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ MAX_BYTES_OF_NUMBER = 8
 
 
 def to_arrow(values: NDArray[Any]) -> pa.Array:
-    """What `pa.array(values)` is.
+    """Convert values to an Arrow array, as `pa.array(values)` does.
 
     Args:
-        values: shape (rows,).
+        values: the values, shape (rows,).
 
     Raises:
-        pa.ArrowException, TypeError: values that Arrow does not have.
+        pa.ArrowException, TypeError: values that Arrow cannot represent.
     """
     kind = values.dtype
     if type(values) is np.ndarray and kind.isnative and kind.itemsize <= MAX_BYTES_OF_NUMBER:
@@ -37,10 +37,10 @@ def to_arrow(values: NDArray[Any]) -> pa.Array:
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
-    """A column of numbers or truth values as `to_numpy` gives it, shape (rows,).
+    """Convert a column of numbers or booleans as its method `to_numpy` does, shape (rows,).
 
     Args:
-        column: the column; numbers that are missing are nan.
+        column: the column; missing numbers become nan.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -1,7 +1,9 @@
-"""Readings of runs -> the value of a measured variable for each label: a mean over common points.
+"""Readings of runs -> the value of a measured variable for each label, as a mean over common
+points.
 
 value(label) = mean over points of the mean over runs at that point of the measure's formula; the
-points are those at which all labels have runs, or given ones, so that labels are comparable.
+points are those at which all labels have runs, or given ones, so that the values of labels are
+comparable.
 """
 
 from __future__ import annotations
@@ -136,7 +138,7 @@ def _read_run(rows: MeasureRows, runs: Codes, reading: Reading) -> dict[int, Run
 
 
 def _formula_value(measure: Measure, readings: Mapping[tree.Call, RunReading]) -> float:
-    """The formula of a measure with what one run has for its readings; nan where it has no value."""
+    """The formula of a measure, evaluated with the readings of one run; nan if it has no value."""
 
     def value(part: tree.Formula) -> float:
         match part:

@@ -1,4 +1,4 @@
-"""Table, law -> the arrays of a fit: columns in the law's units, with every row checked.
+"""Table, law -> the arrays of a fit: columns in the units of the law, with every row checked.
 
 Rows outside the declared domains are reported by their numbers; values are converted by x_law =
 x_column·(size of the column's unit)/(size of the law's unit).
@@ -91,7 +91,7 @@ def bind(
     run: Sequence[str] = (),
     warn: bool = True,
 ) -> Runs:
-    """Read the columns that a law needs, in its units, and check every row against its domains.
+    """Read the columns that a law needs in its units, and check every row against its domains.
 
     Args:
         law: the law.
@@ -99,12 +99,12 @@ def bind(
         columns: variable or output -> column, for those whose names differ.
         where: conditions on rows, `size = 70M`, `step > 0`.
         drop_bad: exclude invalid rows, and count them, instead of refusing the table.
-        target: whether the output is read too.
-        positive: whether the output must be above 0, as logarithms need.
+        target: whether to read the output, too.
+        positive: whether the output must be above 0, as required for logarithms.
         weights: the column of the weights, or an array of them, shape (rows,); rows of weight 0 are
             excluded.
         run: the columns that identify the training run of a row.
-        warn: whether rows are compared with each other, for warnings and their rounding.
+        warn: whether to compare rows with each other, to detect rounding and to issue warnings.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
@@ -128,7 +128,7 @@ def bind(
         dropped += int(np.sum(~good))
         table = table.keep(good)
         values = {name: column[good] for name, column in values.items()}
-        # those are about rows, which are gone; the others are about whole columns
+        # those are about single rows, which are excluded; the others are about whole columns
         problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109", "D0124")]
         if len(table) == 0 and not problems:
             help = "correct the table: there is nothing left to use"
@@ -152,7 +152,7 @@ def bind(
             rounded = steps(output / factor) * factor
             warnings = [*other_units(law, table, values, bound)]
             warnings += duplicates(table, data, output, rounded)
-        # rows of equal values may differ in run or weight: these decide their order, so that the
+        # rows of equal values may differ in run or weight: these determine their order, so that the
         # digest and all sums are the same for a shuffled table
         beside = [column for column in (groups, counts) if column is not None]
         order = sorted_order((*beside, *data[::-1], output))
@@ -179,16 +179,16 @@ def bind(
 
 
 def sorted_order(keys: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """What `np.lexsort(keys)` is, several times as fast where few values of the last key are equal.
+    """Return `np.lexsort(keys)`, several times as fast if few values of the last key are equal.
 
     Args:
-        keys: shape (rows,) each, the last the first one to sort by; without nan.
+        keys: the keys, each of shape (rows,) and without nan; the last key is the primary one.
     """
     first = keys[-1]
     order = np.argsort(first)
     ordered = first[order]
     same = ordered[1:] == ordered[:-1]
-    # rows that share their first key take the places of each other
+    # rows with equal primary keys exchange their positions
     tied = np.zeros(len(order), dtype=bool)
     tied[1:] |= same
     tied[:-1] |= same
@@ -286,13 +286,13 @@ def _values(
         elif np.any(numbers < 0):
             why = f"is below 0, which `{law.name}` cannot give"
             checks.append((_attainable(law, numbers), "D0124", why, ""))
-        # a row is reported for the first check that it fails: nan would fail them all
+        # a row is reported for the first check that it fails, since nan fails all checks
         fine = np.ones(len(table), dtype=bool)
         for passed, code, why, help in checks:
             if not (passed | ~fine).all():
                 bad = fine & ~passed
                 problems.append(
-                    _broken_promise(table, column, bad, code, why, help, law.output in bound)
+                    _contradicted_property(table, column, bad, code, why, help, law.output in bound)
                 )
             fine &= passed
         good &= fine
@@ -316,10 +316,12 @@ def _attainable(law: Law, numbers: Array) -> Mask:
     return possible
 
 
-def _broken_promise(
+def _contradicted_property(
     table: Table, column: str, bad: Mask, code: str, why: str, help: str, fitting: bool
 ) -> Diagnostic:
-    """The message about values that break a promise; only a fit can do without their rows."""
+    """The message about values that contradict a declared property; only a fit can exclude their
+    rows.
+    """
     rows = np.flatnonzero(bad)
     cell = str(table.columns[column][int(rows[0])].as_py()).strip()
     remedies = ["correct it", help]
@@ -331,7 +333,7 @@ def _broken_promise(
 
 def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
     """For each bound of a variable the mask of rows that satisfy it, and the message for others."""
-    # 17 digits give a float64 back unchanged
+    # 17 digits represent a float64 exactly
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
     checks = []
     for b in q.bounds:
@@ -348,11 +350,11 @@ def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str
 
 
 def _extending_option(bound: Bound, numbers: Array) -> str:
-    """The option that lets a domain reach all of these numbers, if it ends in a setting."""
+    """The option that extends a domain to all of these numbers, if its bound is a setting."""
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
     if bound.relation != ">=" or not len(above):
         return f"--set {bound.text}=…"
-    # rounded down: the smallest value must stay inside the domain that it is to reach
+    # rounded down, so that the smallest value is inside the extended domain
     down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(float(above.min()))
     return f"--set {bound.text}={float(down):g}, the smallest here"
 
@@ -398,6 +400,6 @@ def _digest(law: Law, data: Array, output: Array | None, weights: Array | None) 
     named += [] if weights is None else [("weights of the rows", weights)]
     for name, values in named:
         digest.update(f"{name}\n".encode())
-        # little-endian on every machine: digests are compared between machines
+        # little-endian on every machine, since digests are compared between machines
         digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

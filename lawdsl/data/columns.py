@@ -1,4 +1,4 @@
-"""Headers and columns of cells -> Table, from whichever file, mapping or data frame they come."""
+"""Headers and columns of cells -> Table, from any file, mapping or data frame."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def table_from_arrow(table: pa.Table, name: str, notes: tuple[str, ...] = ()) ->
     Args:
         table: the Arrow table; its column names may have units.
         name: its name in messages.
-        notes: the notes that the file carries.
+        notes: the notes in the file.
 
     Raises:
         LawdslError: two columns have the same name; D0105.
@@ -74,7 +74,9 @@ def table_from_arrow(table: pa.Table, name: str, notes: tuple[str, ...] = ()) ->
 
 
 def _decoded(column: Any) -> Any:
-    """A column whose cells are stored one by one, as plain text where they are text."""
+    """A column whose cells are stored individually, as plain text if they are dictionary-encoded
+    text.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string_view(column.type):
@@ -93,7 +95,7 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         LawdslError: it is not a list of single values; D0102.
     """
     if isinstance(values, (list, tuple)) and _has_text(values):
-        # NumPy would give every cell the length of the longest
+        # NumPy would pad every cell to the length of the longest
         try:
             return pa.array(values)
         except (pa.ArrowException, TypeError, UnicodeError):
@@ -108,12 +110,12 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     try:
         return to_arrow(array)
-    except (pa.ArrowException, TypeError):  # mixed types: resolved where the column is used
+    except (pa.ArrowException, TypeError):  # mixed types are handled where the column is used
         return pa.array([None if value is None else str(value) for value in array.tolist()])
 
 
 def _has_text(values: Sequence[Any]) -> bool:
-    """Whether a list has texts, and nothing else but plain values."""
+    """Whether a list contains texts and otherwise only plain values."""
     kinds = set(map(type, values))
     return bool(kinds & {str, bytes}) and kinds <= {str, bytes, int, float, bool, type(None)}
 
@@ -134,7 +136,7 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
     if own in table.columns and unit:
         help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"
         return Diagnostic("D0104", message, place=table.name, help=help)
-    # `N (B)` and `N in B` begin with N
+    # `N (B)` and `N in B` start with N
     first = next((c for c in table.columns if c.split()[:1] == [column]), None)
     alike = first or nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""

@@ -1,9 +1,9 @@
-"""Bindings that are formulas of columns, or columns with a unit -> a table that has them.
+"""Bindings to formulas of columns, or to columns with a unit -> a table that has these columns.
 
-`D=steps*batch*2048`, `N=10^log10_N` and `"D=tokens_B [Gtoken]"` bind a variable to what no column of
-the table holds as it stands. The table gets a column whose name is the text of the binding, so that
-everything after this reads columns alone. A formula is parsed by the grammar of laws, and computed
-with the numbers as they stand in their columns.
+`D=steps*batch*2048`, `N=10^log10_N` and `"D=tokens_B [Gtoken]"` bind a variable to values that no
+column of the table contains in this form. The table gets a column whose name is the text of the
+binding, so that all later stages read columns only. A formula is parsed by the grammar of laws, and
+evaluated with the numbers in the columns, without conversion of units.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def with_computed_columns(
     Args:
         table: the table.
         columns: variable or output -> column, or a formula of columns; either may end in a unit in
-            brackets. Texts that are columns, and patterns such as `r_*`, stay as they are.
-        required: whether a formula that the table cannot give is an error; else it is left out, as
-            bindings that a fit remembers are on another table.
+            brackets. Names of columns, and patterns such as `r_*`, are unchanged.
+        required: whether a formula that cannot be evaluated on the table is an error; otherwise it
+            is omitted, as for the stored bindings of a fit on another table.
 
     Returns:
-        The table with a column a formula, named by its text; the same table where there is none.
+        The table with one column per formula, named by its text; the same table if there is none.
 
     Raises:
         LawdslError: a formula of a column that the table lacks (D0104) or that is text (D0106); a
@@ -70,7 +70,7 @@ def with_computed_columns(
 
 
 def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
-    """The cells of a binding and their unit; None where the text is neither."""
+    """The cells of a binding and their unit; None if the text is neither a formula nor has a unit."""
     match = _WITH_UNIT.fullmatch(text)
     source, unit = (match["source"], match["unit"].strip()) if match else (text, "")
     if unit and not is_unit(unit):
@@ -95,7 +95,7 @@ def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
         return None
     _check_columns(table, name, source, unit, used)
     values = {n: table.numbers(n) for n in used}
-    with np.errstate(all="ignore"):  # the rows without a value are reported where they are checked
+    with np.errstate(all="ignore"):  # rows without a value are reported by the later checks
         cells = np.broadcast_to(_value(formula, values), (len(table),))
     return to_arrow(np.ascontiguousarray(cells, dtype=np.float64)), unit
 
@@ -122,7 +122,7 @@ def _no_column(table: Table, column: str, binding: str) -> Diagnostic:
 
 
 def _value(formula: tree.Formula, columns: Mapping[str, Array]) -> Any:
-    """A formula on arrays of shape (rows,)."""
+    """A formula evaluated on arrays of shape (rows,)."""
 
     def inner(part: tree.Formula) -> Any:
         return _value(part, columns)

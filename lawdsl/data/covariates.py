@@ -1,4 +1,4 @@
-"""Law with measured variables, table of runs -> a table with a column for each."""
+"""Law with measured variables, table of runs -> a table with a column for each such variable."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def with_measured(
     drop_bad: bool = False,
     settings: Mapping[str, float] | None = None,
 ) -> tuple[Table, Mapping[str, str], Measured | None]:
-    """A table of runs with a column for each variable that the law measures, unless it has it.
+    """Add a column for each variable that the law measures, unless the table has it.
 
     Args:
         declared: the law.
-        table: the whole table: rows of step 0 are read too.
+        table: the whole table, including rows of step 0.
         columns: variable, output, set or name in a reading -> column.
         run: columns that identify a run.
         drop_bad: exclude unreadable rows.
-        settings: values of settings in place of the law's own.
+        settings: values of settings that replace the law's own.
 
     Returns:
-        The table, the bindings without those that only readings need, and what was measured.
+        The table, the bindings without those that only readings need, and the measured values.
 
     Raises:
-        LawdslError: for the reasons given in `measured`.
+        LawdslError: as for `measured`.
     """
     if not declared.measures:
         return table, columns, None
@@ -114,7 +114,7 @@ def _labels(
     try:
         column = label_column(MeasureRequest(declared, table, columns, None, None, False), measure)
     except LawdslError:
-        # a table of one domain need not repeat its name in every row
+        # in a table of one domain the rows need no label
         if len(by_label) == 1:
             return list(by_label) * len(table)
         raise LawdslError(no_labels(declared, measure.index, table)) from None

@@ -1,7 +1,8 @@
-"""Table, laws -> the rows of fits with their training runs, also where no column of runs is named.
+"""Table, laws -> the rows of fits with their training runs, also if no column of runs is named.
 
-Rows of one run, its checkpoints, have the luck of its seed and data in common: counted as
-independent they make intervals too narrow. So a column that names the runs is used by default.
+The rows of one run, its checkpoints, share the random effects of its seed and data; if they were
+treated as independent, intervals would be too narrow. So a column that identifies runs is used by
+default.
 """
 
 from __future__ import annotations
@@ -41,18 +42,20 @@ def bind_laws_with_runs(
     run: Sequence[str],
     **options: Any,
 ) -> list[Runs]:
-    """Read the rows of fits of several laws, with the run of each row, which is the same for all.
+    """Read the rows of fits of several laws, with the run of each row, which is the same for all
+    laws.
 
-    Without columns that were asked for, the run is that of the first column of RUN_NAMES that no
-    law uses, if it has no empty cell, no model size of any law changes within its runs, and some
-    run has several rows. Where all rows are of one run they count as independent, with a warning.
+    If no columns are requested, runs are identified by the first column of RUN_NAMES that no law
+    uses, provided that it has no empty cell, no model size of any law changes within its runs, and
+    some run has several rows. If all rows belong to one run they are treated as independent, with a
+    warning.
 
     Args:
         laws: the laws.
         table: the table.
         columns: for each law, variable or output -> column, where the names differ.
         run: the columns that identify a run; NO_RUNS for none, none for the default.
-        options: further ones of `bind`.
+        options: further options of `bind`.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
@@ -62,28 +65,30 @@ def bind_laws_with_runs(
         given = requested_runs(run)
         return [bind(law, table, bound, run=given, **options) for law, bound in each]
     for name in RUN_NAMES:
-        if all(_names_runs(law, table, bound, name) for law, bound in each):
-            return _if_they_are_runs(
+        if all(_may_identify_runs(law, table, bound, name) for law, bound in each):
+            return _without_invalid_runs(
                 laws, [bind(law, table, bound, run=(name,), **options) for law, bound in each]
             )
     return [bind(law, table, bound, **options) for law, bound in each]
 
 
 def requested_runs(run: Sequence[str]) -> tuple[str, ...]:
-    """The columns of runs that were asked for: none after NO_RUNS."""
+    """The columns of runs that were requested: none after NO_RUNS."""
     return () if tuple(run) == NO_RUNS else tuple(run)
 
 
-def _names_runs(law: Law, table: Table, columns: Mapping[str, str], name: str) -> bool:
-    """Whether a column may name runs: a full one that the law does not read."""
+def _may_identify_runs(law: Law, table: Table, columns: Mapping[str, str], name: str) -> bool:
+    """Whether a column may identify runs: it has no empty cells and is not read by the law."""
     declared = law.declarations
     sets = [*declared.indices, *(each.over for each in declared.indices.values())]
     used = {*declared.symbols, declared.output.name, *sets, *columns, *columns.values()}
     return name in table.columns and name not in used and "" not in table.texts(name)
 
 
-def _if_they_are_runs(laws: Sequence[Law], read: Sequence[Runs]) -> list[Runs]:
-    """The rows of each law, without their runs where the column does not tell the runs of all."""
+def _without_invalid_runs(laws: Sequence[Law], read: Sequence[Runs]) -> list[Runs]:
+    """The rows of each law, without their runs if the column does not identify the runs of all
+    laws.
+    """
     counts = [_count_of_runs(law, rows) for law, rows in zip(laws, read, strict=True)]
     without = [replace(rows, groups=None, run_columns=()) for rows in read]
     if 0 in counts:
@@ -97,7 +102,7 @@ def _if_they_are_runs(laws: Sequence[Law], read: Sequence[Runs]) -> list[Runs]:
 
 
 def _count_of_runs(law: Law, read: Runs) -> int:
-    """How many runs the rows of a law are of; 0 where the column tells nothing, or something else."""
+    """The number of runs among the rows of a law; 0 if the column does not identify runs."""
     groups = read.groups
     assert groups is not None
     count = int(groups.max()) + 1
@@ -109,7 +114,7 @@ def _count_of_runs(law: Law, read: Runs) -> int:
 
 
 def _is_model_size(q: Quantity) -> bool:
-    """Whether a variable is the size of the model, which no run changes."""
+    """Whether a variable is the size of the model, which is constant within a run."""
     parameters = size_and_dimension((("param", 1),))[1]
     return q.name == "N" or bool(q.unit and size_and_dimension(q.unit)[1] == parameters)
 

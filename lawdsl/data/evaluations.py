@@ -19,13 +19,13 @@ Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 MAX_INTERPOLATION_DISTANCE = 1 / 16
-"""Product of the distances of a position from two evaluations, at most, relative to its square.
-
-A loss E + B/t^(1/2) is then missed by 2 to 4 % of B/t^(1/2), from t/2 on: t^2 L''/2 is 3/8 of that.
+"""Largest product of the distances of a position from two evaluations, relative to its square. For
+a loss E + B/t^(1/2) the interpolation error is then 2 to 4 % of B/t^(1/2), from t/2 on: t^2 L''/2
+is 3/8 of that.
 """
 
 
-MAX_MOVING_VARIABLES = 3  # variables at most that grow along a run
+MAX_MOVING_VARIABLES = 3  # largest number of variables that grow along a run
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def row_codes(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
     for column in columns:
         _, inner = np.unique(column, return_inverse=True)
         inner = inner.reshape(-1)
-        # numbered anew after each column: the product of many counts would overflow
+        # renumbered after each column: the product of many counts would overflow
         codes = np.unique(codes * (int(inner.max(initial=0)) + 1) + inner, return_inverse=True)[1]
         codes = codes.reshape(-1)
     return codes
@@ -65,7 +65,7 @@ def row_codes(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
 def constant_along_runs(
     along: Array, variables: Mapping[str, Array], beside: Sequence[Codes]
 ) -> list[str]:
-    """The variables that are constant while a run progresses.
+    """The variables that are constant along a run.
 
     Rows belong to one run if they agree in these; the other variables, such as D while `step`
     grows, increase with it in every run. Among several such choices the one with the fewest moving
@@ -83,7 +83,7 @@ def constant_along_runs(
         for moving in combinations(names, count):
             rest = [name for name in names if name not in moving]
             runs = row_codes([*beside, *(variables[name] for name in rest)], len(along))
-            # a run with one evaluation does not show what grows along it
+            # a run with one evaluation does not show which variables grow along it
             several = _rows_with_several_positions(runs, along)
             if several.any() and all(
                 _grows_along_runs(runs[several], along[several], variables[name][several])
@@ -97,7 +97,7 @@ def constant_along_runs(
 
 
 def _rows_with_several_positions(runs: Codes, along: Array) -> Mask:
-    """The rows of runs that have several places."""
+    """The rows of runs with several positions."""
     low, high = (np.full(int(runs.max()) + 1, end) for end in (np.inf, -np.inf))
     np.minimum.at(low, runs, along)
     np.maximum.at(high, runs, along)
@@ -106,7 +106,7 @@ def _rows_with_several_positions(runs: Codes, along: Array) -> Mask:
 
 
 def _grows_along_runs(runs: Codes, along: Array, variable: Array) -> bool:
-    """Whether in each run a variable grows as the run moves along."""
+    """Whether a variable increases along every run."""
     order = np.lexsort((variable, along, runs))
     same = np.diff(runs[order]) == 0
     further = np.diff(along[order]) > 0
@@ -126,7 +126,7 @@ def read_runs(
         position: the position to read.
 
     Returns:
-        (number of the run, its reading) pairs.
+        Pairs of the index of a run and its reading.
     """
     order = np.lexsort((along, runs))
     runs, along, output = runs[order], along[order], output[order]

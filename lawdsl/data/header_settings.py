@@ -49,7 +49,7 @@ def with_settings_of(law: Law, table: Table) -> Law:
             message = f"the table says that {name} = {value:g} {unit}, which is not the law's unit"
             help = f"correct the line in the table, or overrule it: --set {name}=…"
             raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
-        values[name] = value * (size / own_size)  # as columns are converted, bit for bit
+        values[name] = value * (size / own_size)  # converted like columns, with the same rounding
     return LawChanges(settings=values).apply(law)
 
 

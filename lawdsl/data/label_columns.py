@@ -23,13 +23,13 @@ MAX_LABELS_LISTED = 8  # labels that a message lists
 
 @dataclass(frozen=True)
 class Elements:
-    """The columns of the elements of a law's variables.
+    """The columns with the elements of a law's variables.
 
     Attributes:
         labels: set -> its labels, as given by the law, a fit or the columns.
         by_label: index of the rows -> the column of their labels; None where the table has none.
         wide: variable or output -> label -> column.
-        by_row: variables with subscripts that have one column, with a value for each row.
+        by_row: variables with subscripts that have a single column with one value per row.
     """
 
     labels: Mapping[str, tuple[str, ...]]
@@ -91,7 +91,7 @@ class _ColumnSearch:
         self.wide: dict[str, dict[str, str]] = {}
         self.by_row: list[str] = []
 
-    def _say(self, code: str, message: str, help: str) -> None:
+    def _report(self, code: str, message: str, help: str) -> None:
         self.problems.append(Diagnostic(code, message, place=self.table.name, help=help))
 
     def check_names(self, rows: tuple[str, ...]) -> None:
@@ -104,7 +104,7 @@ class _ColumnSearch:
             if name not in names:
                 help = did_you_mean(name, names, f"it has {', '.join(names)}")
                 message = f"`{declared.name}` has no variable and no set `{name}`"
-                self._say("D0116", message, help)
+                self._report("D0116", message, help)
 
     def column_of_labels(self, index: str) -> str | None:
         """The column with each row's label of an index; None where the table has none."""
@@ -116,11 +116,13 @@ class _ColumnSearch:
         if over in self.bound or index in self.bound:
             listed = f"the columns are {', '.join(self.table.columns)}"
             message = f"unknown column `{column}` for the labels of {over}"
-            self._say("D0104", message, listed)
+            self._report("D0104", message, listed)
         return None
 
     def variable(self, symbol: Symbol, rows: tuple[str, ...]) -> None:
-        """The columns of one variable: one that each row has its own value in, or one a label."""
+        """Find the columns of one variable: one column with a value per row, or one column per
+        label.
+        """
         sets = [self.declared.indices[name].over for name in rows]
         own_sets = [self.declared.indices[name].over for name in symbol.indices]
         column = self.bound.get(symbol.name, symbol.name)
@@ -131,12 +133,12 @@ class _ColumnSearch:
         self.wide_columns(symbol)
 
     def wide_columns(self, symbol: Symbol) -> None:
-        """The columns of the elements of a variable, or of the output."""
+        """Find the columns of the elements of a variable, or of the output."""
         if len(symbol.indices) != 1:
             message = (
                 f"`{symbol.text}` has {len(symbol.indices)} subscripts, a column has one label"
             )
-            self._say("D0120", message, "give such a variable one subscript")
+            self._report("D0120", message, "give such a variable one subscript")
             return
         over = self.declared.indices[symbol.indices[0]].over
         pattern = self.bound.get(symbol.name, f"{symbol.name}[{WILDCARD}]")
@@ -156,7 +158,7 @@ class _ColumnSearch:
                     f"the labels of {over} are {shortened_list(labels)}; `{pattern}` has {what}"
                 )
                 help = "give all columns over one set the same labels"
-                self._say("D0120", message, help)
+                self._report("D0120", message, help)
                 return
         self.wide[symbol.name] = by_label
 
@@ -186,7 +188,7 @@ class _ColumnSearch:
         message = f"unknown columns `{pattern}` for the {kind} `{symbol.text}`"
         if WILDCARD not in pattern:
             message = f"`{pattern}` is not a pattern of columns for the {kind} `{symbol.text}`"
-        self._say("D0104", message, f"{advice}; the columns are {listed}{more}")
+        self._report("D0104", message, f"{advice}; the columns are {listed}{more}")
 
 
 def binding_name(declared: Declarations, index: str) -> str:
@@ -201,7 +203,7 @@ def binding_name(declared: Declarations, index: str) -> str:
 
 
 def shortened_list(labels: Sequence[str]) -> str:
-    """The first of the labels as text, for messages."""
+    """The first labels as text, for messages."""
     return ", ".join(labels[:MAX_LABELS_LISTED]) + (
         ", …" if len(labels) > MAX_LABELS_LISTED else ""
     )

@@ -1,4 +1,6 @@
-"""The values of a measured variable for all labels, and the readings and points behind them."""
+"""The values of a measured variable for all labels, with the readings and points that they are
+based on.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ Between = tuple[tree.Call, tuple[float, float]]
 """A reading, and the two evaluations between which it was interpolated."""
 
 Read = Mapping[tree.Call, Mapping[int, RunReading]]
-"""Reading -> run -> what was read."""
+"""Reading -> run -> the value read."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Means:
         measure: the rule by which it is measured.
         values: label -> value.
         points: the points over which each value is the mean.
-        lacking: label -> points of other labels at which it has no runs, which were excluded.
+        lacking: label -> points of other labels at which it has no runs; these points were
+            excluded.
         between: (reading, the two evaluations between which it was interpolated) -> labels.
     """
 

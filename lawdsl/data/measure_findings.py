@@ -16,7 +16,7 @@ from lawdsl.language.symbols import Measure, Reading
 
 PointGroup = tuple[
     Sequence[Point], list[tuple[str, tuple[Point, ...]]]
-]  # points, and those left out
+]  # common points, and excluded points
 
 MAX_LISTED = 5  # elements of a list in a message
 
@@ -24,10 +24,11 @@ MAX_LISTED = 5  # elements of a list in a message
 def unread_labels(
     measure: Measure, rows: MeasureRows, runs: Codes, read: Read, labels: Iterable[str]
 ) -> list[Diagnostic]:
-    """Messages about labels without a value, each with the first reading that none of its runs has.
+    """Messages about labels without a value, each with the first reading that none of its runs
+    provides.
 
-    They do not depend on the variable, so that each is reported once for all variables that need
-    the reading.
+    They do not depend on the variable, so each is reported once for all variables that need the
+    reading.
 
     Args:
         measure: the rule of measurement.

@@ -54,7 +54,7 @@ class MeasureRows:
         codes: the index of each row's label among them, shape (rows,).
         columns: name -> the column of a reading or of another variable, to six digits in the law's
             units, shape (rows,).
-        open_variables: the variables that its readings do not fix.
+        open_variables: the variables that the readings do not fix.
         beside: codes of the other columns that identify runs, shape (rows,) each.
         output: the measured output in the law's unit, shape (rows,).
         output_column: the column it was read from.
@@ -81,7 +81,7 @@ class MeasureRows:
         return tuple(names)
 
     def meeting(self, conditions: Iterable[tuple[str, float]]) -> Mask:
-        """The mask of the rows with the given values, shape (rows,)."""
+        """The mask of the rows that have the given values, shape (rows,)."""
         met = np.ones(len(self.codes), dtype=bool)
         for name, number in conditions:
             # the columns are rounded to six digits too
@@ -153,7 +153,7 @@ def rows_of(request: MeasureRequest, measure: Measure) -> MeasureRows:
         measure: the rule of measurement.
 
     Raises:
-        LawdslError: a column that is not there, a cell that is not a number, a row without a label.
+        LawdslError: a missing column, a cell that is not a number, a row without a label.
     """
     declared, table = request.declared, request.table
     readings = measure.readings.values()
@@ -182,7 +182,7 @@ def rows_of(request: MeasureRequest, measure: Measure) -> MeasureRows:
         # a name that only readings use, such as `step`, has no unit in the law
         size = conversion(table, name, column, units.get(name)) if has_unit else 1.0
         columns[name] = table.numbers(column) * size
-    # objects: in an array of text each cell is as long as the longest label
+    # dtype object: in a NumPy array of text each cell has the length of the longest label
     names, codes = np.unique(np.array(labels, dtype=object), return_inverse=True)
     measurements = columns.pop(output)
     return MeasureRows(

@@ -36,8 +36,8 @@ class Measured:
 
     Attributes:
         values: variable -> label -> value, in the variable's unit.
-        points: variable -> the points over which each of its values is the mean; empty for one that
-            is given by a column. Later measurements are comparable at the same points only.
+        points: variable -> the points over which its values are means; empty for a variable given
+            by a column. Later measurements are comparable only at the same points.
         warnings: suspicious but usable data.
     """
 
@@ -167,7 +167,7 @@ def _from_column(request: MeasureRequest, measure: Measure) -> dict[str, float]:
     for row, (label, number, six) in enumerate(
         zip(labels, numbers.tolist(), rounded_to_six_digits(numbers).tolist(), strict=True)
     ):
-        # to six digits: the conversion of a unit rounds
+        # six digits, since the conversion of a unit rounds
         if six != float(f"{by_label.setdefault(label, number):.6g}"):
             name = with_subscripts(measure.name, (label,))
             message = f"column {column}: {name} is {by_label[label]:g} above, and here {number:g}"

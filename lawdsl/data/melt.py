@@ -2,7 +2,7 @@
 
 A law with index sets reads `r[j]` from `r[web]`, `r[code]`, … or from columns that match a pattern
 (`r=r_*`); the output from such columns too, or from one column beside a column of labels
-(`validation=valid_domain`). The result has one row for each measured value.
+(`validation=valid_domain`). The result has one row per measured value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lawdsl.law.law import Law
 
 CORRECT = "correct the table"
 DO_WITHOUT = f"{CORRECT}, or choose rows with --where, or leave such rows out with --drop-bad"
-"""Advice about bad rows; only a fit can drop them."""
+"""Advice about bad rows, if they can be excluded, which is possible in a fit only."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def labelled(
         table: the table.
         columns: variable, output or set -> column, or a pattern of columns: {"r": "r_*",
             "validation": "valid_domain"}.
-        target: whether the output is read too.
-        fit_labels: set -> the labels known to a fit; others are refused, and those without a column
-            are not required.
+        target: whether to read the output, too.
+        fit_labels: set -> the labels known to a fit; other labels are refused, and labels without a
+            column are not required.
         drop_bad: exclude rows without a label, or with invalid shares, instead of refusing them.
 
     Raises:
@@ -125,7 +125,7 @@ def labelled(
 
 
 class _UsableRows:
-    """The usable rows of a table; the others are refused together, or excluded.
+    """The usable rows of a table; the other rows are reported together, or excluded.
 
     Attributes:
         good: the mask of usable rows, shape (rows,).
@@ -154,10 +154,10 @@ class _UsableRows:
     def kept(
         self, table: Table, of_rows: Mapping[str, tuple[str, ...]]
     ) -> tuple[Table, dict[str, tuple[str, ...]]]:
-        """The rows that can be used, and their labels.
+        """The usable rows, and their labels.
 
         Raises:
-            LawdslError: rows that cannot, unless they are left out; no row.
+            LawdslError: unusable rows, unless they are excluded; no remaining row.
         """
         if self.problems:
             raise LawdslError(self.problems)
@@ -176,14 +176,14 @@ class _UsableRows:
 def _labels_of_rows(
     over: str, column: str, labels: dict[str, tuple[str, ...]], usable: _UsableRows
 ) -> tuple[str, ...]:
-    """Each row's label; those of a set that are not known yet are added to `labels`."""
+    """The label of each row; unknown labels of a set are added to `labels`."""
     row_labels = usable.table.texts(column)
     empty = np.array([not label for label in row_labels], dtype=bool)
     message = f"column {column} is empty: which of {over} is the row of?"
     usable.without(column, empty, message)
     set_labels = labels.get(over)
     if set_labels is None:
-        # sorted: the order of the rows must not decide which share is 1 minus the others
+        # sorted, since the order of the rows must not determine which share is 1 minus the others
         labels[over] = tuple(sorted(set(row_labels) - {""}))
         return tuple(row_labels)
     other = np.array([bool(label) and label not in set_labels for label in row_labels], dtype=bool)
@@ -255,7 +255,8 @@ def _to_long_rows(
     index = output.indices[0]
     used = {n: wide[n] for n in labels[declared.indices[index].over] if n in wide}
     long, stacked_labels = stacked(output, table, used)
-    # `stacked` repeats the whole table once for each label: so do the labels of the rows
+    # `stacked` repeats the whole table once per label, so the labels of the rows are repeated
+    # likewise
     return long, {
         index: stacked_labels,
         **{n: row_labels * len(used) for n, row_labels in of_rows.items()},
@@ -300,7 +301,9 @@ def refuse_indices(law: Law, what: str, help: str) -> None:
 
 
 def _with_labels(declared: Declarations, table: Table) -> Table:
-    """The table with `L[web]` for a single column `L` whose label `web` was read as its unit."""
+    """The table with `L[web]` in place of a single column `L` whose label `web` was read as its
+    unit.
+    """
     subscripted = {s.name for s in (*declared.symbols.values(), declared.output) if s.indices}
     lone = {
         name: with_subscripts(name, (unit,))

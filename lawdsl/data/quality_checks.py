@@ -25,14 +25,15 @@ from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
 
-MAX_COPIES_NAMED = 3  # copied rows named
+MAX_COPIES_NAMED = 3  # copied rows that are named
 
 MIN_SCALE_RATIO = 1e4  # a larger ratio of neighbouring values indicates two scales
 MAX_COPIED_SHARE = (
     0.25  # of the rows: more copies than this are reported, however coarse the numbers
 )
 MIN_CHANCE_PROBABILITY = 1e-4  # a less likely number of equal rows is attributed to copying
-MIN_SHARED_VALUES = 2  # equal measurements at different settings that show a coarse rounding
+# equal measurements at different settings from which coarse rounding is inferred
+MIN_SHARED_VALUES = 2
 DEFAULT_RELATIVE_NOISE = 1e-3  # the relative noise assumed where no setting was measured twice
 
 
@@ -60,7 +61,7 @@ USUAL: Mapping[Dimension, PlausibleMagnitudes] = {
     (("token", 1),): PlausibleMagnitudes(1e6, 1e8, 1e5, 1e18, 1e8, 1e15),
     (("FLOP", 1),): PlausibleMagnitudes(1e9, 1e10, 1e8, 1e33, 1e12, 1e28),
 }
-"""Dimension -> the numbers of it: model sizes, training tokens, compute."""
+"""Dimension -> the plausible magnitudes: model sizes, training tokens, compute."""
 
 
 def two_scales(
@@ -97,7 +98,7 @@ def two_scales(
             continue
         low, high = sizes[widest], sizes[widest + 1]
         above = numbers >= high
-        # the smaller of the two groups is more likely the mistake
+        # the smaller of the two groups is more likely to be wrong
         rows = np.flatnonzero(above if 2 * np.sum(above) <= len(numbers) else ~above)
         message = f"column {bound[name]} has two scales: nothing lies between {low:g} and {high:g}"
         help = "give all rows one unit"
@@ -106,8 +107,9 @@ def two_scales(
 
 
 def _has_gap_of_powers(numbers: Array) -> bool:
-    """Whether the powers of two of positive numbers leave room for a ratio of MIN_SCALE_RATIO between
-    neighbours: found without sorting them."""
+    """Whether the binary exponents of positive numbers have a gap that admits a ratio of
+    MIN_SCALE_RATIO between neighbours; this needs no sorting.
+    """
     if not len(numbers):
         return False
     powers = np.frexp(numbers)[1]
@@ -138,7 +140,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     numbered = settings.append_column("row", to_arrow(table.rows))
     distinct = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
     if count < MAX_COPIED_SHARE * len(output):
-        single = SINGLE_RTOL * float(np.median(np.abs(output)))  # the precision of the comparison
+        single = SINGLE_RTOL * float(np.median(np.abs(output)))  # the error of single precision
         expected = _equal_by_chance(distinct, names, max(single, float(np.median(steps))))
         # poisson_sf(count - 1) = P(N >= count)
         if poisson_sf(count - 1, expected) > MIN_CHANCE_PROBABILITY:
@@ -169,7 +171,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
 
 
 def _repeated(cells: NDArray[np.float64]) -> int:
-    """How many rows are equal to another before them; `cells` has the shape (columns, rows)."""
+    """The number of rows that repeat an earlier row; `cells` has the shape (columns, rows)."""
     ordered = cells[:, np.lexsort(cells)]
     return int(np.all(ordered[:, 1:] == ordered[:, :-1], axis=0).sum())
 
@@ -180,13 +182,13 @@ def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> f
 
     Two measurements of one setting, each with noise of standard deviation s, are rounded to the
     same multiple of a step, small beside s, with probability p = step/(2 s sqrt(pi)), the density
-    of their difference at 0 times the step. Values that also occur at other settings show a step
-    that is not decimal, such as the 1/164 of an accuracy.
+    of their difference at 0 times the step. Values that also occur at other settings indicate a
+    step that is not decimal, such as 1/164 for an accuracy.
 
     Args:
         distinct: the different rows.
         names: the names of the variables, and of the output at the end.
-        step: that the output is rounded to.
+        step: the step that the output is rounded to.
     """
     output = names[-1]
     values = np.unique(to_numpy(distinct[output]))

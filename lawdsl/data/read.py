@@ -22,7 +22,7 @@ from lawdsl.data.table import Table as Table
 
 FRAME = "the data frame"
 IN_MEMORY = (MAPPING, FRAME)
-"""The names of tables that are in no file."""
+"""The names of tables that are not files."""
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 
 
@@ -38,11 +38,11 @@ def read_table(
         source: a path (.csv, .parquet, .sqlite), a data frame, an Arrow table, or a mapping of
             arrays.
         columns: variable or output -> column, or a formula of columns, which becomes a column.
-        fitted: the same of the table that a fit was made of: a formula that this table cannot give
-            is left out.
+        fitted: the bindings of the table of a fit; a formula that cannot be evaluated on this table
+            is omitted.
 
     Raises:
-        LawdslError: a malformed table, with the place; a formula that it cannot give.
+        LawdslError: a malformed table, with the place; a formula that cannot be evaluated.
     """
     if isinstance(source, Table):
         table = source
@@ -62,7 +62,7 @@ def _read_file(path: Path) -> Table:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise unreadable("this is a folder, not a table", name)
-        # a device such as /dev/zero has no end
+        # a device such as /dev/zero never ends
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise unreadable("this is neither a file nor a pipe", name)
         if suffix not in READ:
@@ -70,7 +70,7 @@ def _read_file(path: Path) -> Table:
             message = f"tables end in {endings}, not {path.suffix}"
             raise unreadable(message, name)
         with path.open("rb") as file:
-            # one byte beyond the limit shows that there is more; a pipe has no size
+            # one byte beyond the limit shows that the file is too large; a pipe has no size
             content = file.read(size_limits.MAX_TABLE_BYTES + 1)
         size_limits.check_file(len(content), name)
     except FileNotFoundError as error:
@@ -80,7 +80,7 @@ def _read_file(path: Path) -> Table:
         raise unreadable(message, name, help) from None
     except OSError as error:
         raise unreadable(f"the table cannot be read: {error.strerror}", name) from None
-    except ValueError as error:  # a NUL in the path
+    except ValueError as error:  # a NUL character in the path
         raise unreadable(f"the table cannot be read: {error}", name) from None
     table = format_of(suffix, content).read(content, name)
     match = RUN_TABLE_NOTE.match(table.notes[0]) if table.notes else None

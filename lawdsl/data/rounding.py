@@ -1,7 +1,7 @@
 """Numbers of a column -> the steps to which they are rounded.
 
-A step s is accepted if |x - s·round(x/s)| <= rtol·|x| for all x, with rtol that of double
-precision, or of single precision for coarse steps.
+A step s is accepted if |x - s·round(x/s)| <= rtol·|x| for all x, with the rtol of double precision,
+or of single precision for coarse steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def steps(numbers: Array) -> Array:
     """The rounding step of each number, shape (rows,): the distance to its neighbours on the grid.
 
     Either all numbers are multiples of one step (0.01, 0.05, 1/64), or all have few significant
-    digits. It is 0 where no step is detected.
+    digits. The step is 0 if none is detected.
 
     Args:
         numbers: shape (rows,).
@@ -39,7 +39,7 @@ def _common_step(numbers: Array, size: Array) -> float:
     for decimals in DECIMALS:
         unit = 10.0**-decimals
         scaled = numbers / unit
-        # beyond it every float64 is an integer, and any step would fit
+        # beyond it every float64 is an integer, so that every step would fit
         if np.max(np.abs(scaled)) > MAX_EXACT_INTEGER:
             break
         multiples = np.rint(scaled)
@@ -50,7 +50,7 @@ def _common_step(numbers: Array, size: Array) -> float:
 
 
 def _significant_digit_step(numbers: Array, size: Array) -> Array:
-    """The step of each number where all have few significant digits; else 0."""
+    """The step of each number, if all numbers have few significant digits; else 0."""
     with np.errstate(divide="ignore"):
         power = np.where(size > 0, np.floor(np.log10(np.where(size > 0, size, 1.0))), 0.0)
     for digits in SIGNIFICANT_DIGITS:

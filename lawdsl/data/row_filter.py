@@ -60,7 +60,7 @@ class RowCondition:
                 equal: NDArray[np.bool_] = table.numbers(self.column) == self.value
                 return equal
             except LawdslError:
-                pass  # some cells are text: look at each
+                pass  # some cells are text: they are compared individually
         text, value = self.text, self.value
         cells = table.texts(self.column)
         return np.array(

@@ -61,7 +61,7 @@ def checked_shares(
     total = shares.sum(axis=0)
     off = np.abs(total - 1)
     below = (shares < 0).any(axis=0)
-    # negated, so that a sum of nan is wrong too
+    # negated, so that a sum of nan counts as wrong
     wrong = ~(off <= MAX_SUM_ERROR) & ~below
     fine = np.flatnonzero(readable)[~(below | wrong)]
     good = np.zeros(len(table), dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-MAX_TABLE_BYTES = 256 * 2**20  # greatest size of a file, and of all its decoded text
+MAX_TABLE_BYTES = 256 * 2**20  # largest size of a file, and of all its decoded text
 MAX_CELLS = 20_000_000  # rows times columns
 MAX_COLUMNS = 10_000
 MAX_CELL_BYTES = 2**20  # bytes of a record of a CSV file, and of a cell of a database

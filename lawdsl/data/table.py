@@ -27,11 +27,11 @@ class Table:
         name: the file's name, or a description of the data frame.
         columns: column name -> its cells, headers' units removed.
         units: column name -> the unit in its header, `N [Mparam]`.
-        rows: for each row the number by which the user finds it: the line of a file, else the row
+        rows: the number by which the user identifies each row: the line of a file, else the row
             counted from 1.
         notes: the comment lines at the top of the file.
-        typed: whether its columns have types, so that text in them is not a number; the cells of a
-            CSV are all text, and are parsed as numbers where they are used.
+        typed: whether its columns have types, so that text is never a number; the cells of a CSV
+            are all text, and are parsed as numbers where they are used.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Table:
                 column.cast(pa.float64())
                 return to_numpy(column.is_valid())
             except pa.ArrowInvalid:
-                pass  # some cell is not a plain number: look at each
+                pass  # some cell is not a plain number: cells are tested individually
             return np.array([number(c) is not None for c in self.texts(name)], dtype=bool)
         valid: NDArray[np.bool_] = to_numpy(column.is_valid())
         return valid
@@ -133,7 +133,7 @@ def positions_of(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray
 def bad_rows(
     code: str, table: Table, column: str, rows: NDArray[np.int64], message: str, help: str
 ) -> Diagnostic:
-    """A diagnostic about some rows of a column, at the first; the next ones are listed.
+    """A diagnostic about some rows of a column, located at the first; the next ones are listed.
 
     Args:
         code: the code of the message.

@@ -15,7 +15,7 @@ from lawdsl.language.keywords import nearest
 
 Array = NDArray[np.float64]
 
-WEIGHTS_COLUMN = "(weights)"  # the column of weights that were given as an array
+WEIGHTS_COLUMN = "(weights)"  # the column for weights that are given as an array
 
 
 def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str | None]:
@@ -36,7 +36,7 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
     try:
         column = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        # a shape that no table has: refused below with every other wrong shape
+        # a shape that no table has, which is refused below like every other wrong shape
         column = np.zeros((0, 0))
     if column.shape != (len(table),):
         message = f"the weights are not an array of {len(table):,} numbers, one a row"
@@ -143,5 +143,5 @@ def run_numbers(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
 
 def _label(cell: str) -> tuple[float, str]:
     value = number(cell)
-    # text sorts after all numbers, so that both kinds have one order
+    # text sorts after all numbers, so that mixed labels have a defined order
     return (np.inf, cell) if value is None or not np.isfinite(value) else (value, "")

@@ -16,9 +16,9 @@ from lawdsl.core.output_files import writing
 from lawdsl.data.formats import FORMATS, WRITTEN, Format
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-"""A cell of a column of texts that is a column of numbers; `007` is a name."""
+"""A number in a column of text that consists of numbers; `007` is a name."""
 
-MAX_INTEGER = 2**63  # whole numbers of Parquet and SQLite are below
+MAX_INTEGER = 2**63  # whole numbers in Parquet and SQLite are below this
 
 
 def written_format(path: Path) -> Format:
@@ -74,7 +74,7 @@ def write_rows(
 
 
 def replace_table(path: Path, form: Format, content: bytes) -> None:
-    """Write a table file atomically, in place of what has its name.
+    """Write a table file atomically, replacing any file of its name.
 
     Args:
         path: the path of the file.
@@ -86,12 +86,14 @@ def replace_table(path: Path, form: Format, content: bytes) -> None:
     """
     write_bytes(path, content)
     for journal in form.journals:
-        # only now: until the table is replaced, its journals are part of it
+        # last, since until the table is replaced its journals are part of it
         path.with_name(f"{path.name}{journal}").unlink(missing_ok=True)
 
 
 def _typed(cells: Sequence[Any]) -> tuple[Any, ...]:
-    """A column as values of one type: numbers where all its texts are, None where it is empty."""
+    """A column as values of one type: numbers if all its texts are numbers, None where a cell is
+    empty.
+    """
     values = tuple(None if cell == "" else cell for cell in cells)
     texts = [value for value in values if isinstance(value, str)]
     if not texts:
@@ -105,7 +107,7 @@ def _typed(cells: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _number(text: str) -> int | float | None:
-    """The finite number that a text is; None where it is something else."""
+    """The finite number that a text represents; None for other texts."""
     if not _NUMBER.fullmatch(text) or not any(
         digit.isdigit() for digit in text.lower().partition("e")[0]
     ):
@@ -116,5 +118,5 @@ def _number(text: str) -> int | float | None:
 
 
 def _in_range(value: Any) -> Any:
-    """A value, as a float where it is a whole number that the formats do not have."""
+    """A value, converted to float if it is a whole number outside the range of the formats."""
     return float(value) if isinstance(value, int) and abs(value) >= MAX_INTEGER else value

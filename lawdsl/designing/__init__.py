@@ -1,1 +1,1 @@
-"""Mixtures to train on: how many of which domains, within what there is of them."""
+"""Mixtures to train on, within the available tokens of each domain."""

@@ -1,4 +1,4 @@
-"""Domains, and how much there is of each -> the largest share that each may have."""
+"""Domains, and their available tokens -> the largest share that each may have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import PREFIXES
 from lawdsl.language.keywords import did_you_mean
 
-DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # as names of corpora
+DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # the characters of corpus names
 _AMOUNT = re.compile(
     r"(?P<number>(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d{1,2})?|\d{1,9}/[1-9]\d{0,8})"
     r"\s*(?P<prefix>[kMGTPE]?)(tokens?)?"
@@ -23,8 +23,8 @@ class Domain:
     """A domain of training data.
 
     Attributes:
-        name: its share is in the column `r_` and this.
-        cap: the largest share of it, from 0 to 1.
+        name: the name; its share is in the column `r_NAME`.
+        cap: its largest share, from 0 to 1.
     """
 
     name: str
@@ -38,21 +38,21 @@ def read_domains(
     epochs: str = "1",
     caps: Iterable[str] = (),
 ) -> tuple[Domain, ...]:
-    """Parse domains as the command line has them.
+    """Parse domains given on the command line.
 
-    A domain may have as large a share as its supply lasts for: cap = epochs * supply / target.
+    The share of a domain is limited by its supply: cap = epochs * supply / target.
 
     Args:
-        pairs: `web=3.2T`, with the tokens available of it, or `web` where there are enough.
-        target: tokens that will be trained on.
-        epochs: how often a token may be repeated.
+        pairs: `web=3.2T`, a domain with its available tokens, or `web`, a domain without a limit.
+        target: the number of training tokens.
+        epochs: the largest number of passes over the tokens of a domain.
         caps: `code=1/4`, further upper bounds of shares.
 
     Returns:
         The domains with their caps, in the given order.
 
     Raises:
-        LawdslError: texts of another form, M0101; caps that leave no mixture, M0102.
+        LawdslError: texts of another form, M0101; caps that allow no mixture, M0102.
     """
     mistakes: list[Diagnostic] = []
     pairs = tuple(pairs)
@@ -90,7 +90,7 @@ def sort_by_cap(domains: Iterable[Domain]) -> list[Domain]:
 
 
 def grid_steps(grid: str | Fraction) -> int:
-    """How many steps of a grid make up 1: 16 of "1/16".
+    """The number of steps of a grid in 1: 16 for "1/16".
 
     Raises:
         LawdslError: 1 is not a multiple of it; M0104.

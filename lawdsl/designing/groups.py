@@ -1,4 +1,4 @@
-"""Mixtures -> random groups of them; groups -> the errors of the fits to each, on all rows.
+"""Mixtures -> random groups of them; groups -> the error of the fit to each group, on all rows.
 
 Groups are a uniform random sample without replacement of the subsets of a given size.
 """
@@ -19,8 +19,9 @@ from lawdsl.fitting.options import is_whole
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 ErrorOfRows = Callable[[Rows], float]
-"""Numbers of rows -> the error on all rows of a fit to these, inf where it has no value on some.
-Raises LawdslError where there is no fit."""
+"""Positions of rows -> the error on all rows of a fit to these, inf if it has no value at some row.
+Raises LawdslError if the fit fails.
+"""
 
 MAX_GROUPS = 100_000  # greatest number of groups
 
@@ -28,7 +29,7 @@ MAX_GROUPS = 100_000  # greatest number of groups
 def sample_groups(
     mixtures: int, count: int, groups: int, seed: int, name: str
 ) -> list[tuple[int, ...]]:
-    """Draw distinct groups of mixtures; all of them, where there are at most `groups`.
+    """Draw distinct groups of mixtures; all groups, if there are at most `groups`.
 
     Args:
         mixtures: the number of mixtures.
@@ -38,10 +39,10 @@ def sample_groups(
         name: the name of the table, for messages.
 
     Returns:
-        For each group the numbers of its mixtures.
+        For each group the indices of its mixtures.
 
     Raises:
-        LawdslError: numbers that leave nothing to choose; M0107.
+        LawdslError: numbers for which no group exists; M0107.
     """
     for number, maximum, what in (
         (count, mixtures - 1, "mixtures"),
@@ -71,10 +72,10 @@ def group_errors(
     """The error of the fit to each group.
 
     Args:
-        error: the error of a fit to some rows.
+        error: the function that returns the error of a fit to some rows.
         label: the mixture of each row, shape (rows,).
         groups: the groups of mixtures.
-        progress: called with how many groups are done, and of how many.
+        progress: called with the number of groups done, and their total.
 
     Returns:
         The errors, shape (groups,), inf where a fit failed, and warnings about those.

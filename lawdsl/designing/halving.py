@@ -1,9 +1,10 @@
 """Domains -> mixtures whose shares are halved repeatedly, as for the Data Mixing Laws.
 
 The shares of a domain are cap, cap/2, cap/4, … on the grid, and 0: Ye et al. (2024),
-arXiv:2403.16952, Algorithm 2. As printed it never gives a share of 0, yet draws a quarter of the
-mixtures from those that have one; and it draws 41 where 40 are asked for. Here, as in the paper's
-released code, a share below the grid is 0, and N mixtures are drawn for N.
+arXiv:2403.16952, Algorithm 2. As printed, the algorithm never yields a share of 0, although it
+draws a quarter of the mixtures from those with one, and it draws 41 mixtures if 40 are requested.
+Here, as in the paper's released code, a share below the grid is 0, and N mixtures are drawn if N
+are requested.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ MAX_REMAINDERS = 500_000  # greatest number in memory while mixtures are counted
 HALVING_SOURCE = "Ye et al. 2024, arXiv:2403.16952, Algorithm 2"
 
 Counts = dict[int, tuple[int, int]]
-"""Units that remain for the further domains -> in how many ways these can share them: with a
-share of 0, and without."""
+"""Units that remain for the further domains -> the number of ways in which these can share them:
+with a share of 0, and without.
+"""
 
 
 def halving(
@@ -43,16 +45,17 @@ def halving(
     grid: str | Fraction = HALVING_GRID,
     seed: int = 0,
 ) -> Mixtures:
-    """Draw mixtures of halved shares: a quarter of them lacks some domain, the others have all.
+    """Draw mixtures of halved shares: in a quarter of them some domain has no share, in the others
+    all have one.
 
-    A domain has its largest share on the grid, a half of that, a quarter, … and, below the grid,
-    nothing. The one with the smallest cap has the remainder, if that is within its cap. Mixtures
-    are drawn from these candidates with equal probability; candidates are counted, not listed, so
-    their number may exceed memory.
+    A domain has its largest share on the grid, a half of that, a quarter, …, or 0. The domain with
+    the smallest cap gets the remainder, if that is within its cap. Mixtures are drawn from these
+    candidates with equal probability; candidates are counted, not listed, so their number may
+    exceed memory.
 
     Args:
-        domains: two or more.
-        count: the number of mixtures, all of which differ.
+        domains: at least two domains.
+        count: the number of distinct mixtures.
         grid: the smallest positive share, 1 divided by a whole number.
         seed: the seed of the draws.
 
@@ -101,12 +104,13 @@ def halving(
 
 @dataclass(frozen=True)
 class _CountedTree:
-    """The recursion over domains, counted.
+    """The recursion over domains, with the number of mixtures in each branch.
 
     Attributes:
-        total: how many units are 1; a unit divides all shares.
-        values: of each domain but the last, the units that it may have.
-        counts: of each domain, in how many ways it and those behind it can share a remainder.
+        total: the number of units in a share of 1; every share is a whole number of units.
+        values: for each domain but the last, its possible shares in units.
+        counts: for each domain, the number of ways in which it and the domains after it can share a
+            remainder.
     """
 
     total: int
@@ -115,10 +119,10 @@ class _CountedTree:
 
 
 def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
-    largest = [int(domain.cap * grid) for domain in sorted_domains[:-1]]  # Γ/δ
-    # halvings of the largest share
+    largest = [int(domain.cap * grid) for domain in sorted_domains[:-1]]  # Γ/δ in the paper
+    # number of halvings of the largest share
     finest = max(largest_steps.bit_length() for largest_steps in largest)
-    # so many units to a step of the grid that every half is a whole number
+    # units per step of the grid, such that every half is a whole number
     total, unit = grid << finest, 1 << finest
     values = tuple(tuple(_halvings(largest_steps, unit)) for largest_steps in largest)
     last = int(sorted_domains[-1].cap * total)
@@ -139,14 +143,14 @@ def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
 
 
 def _halvings(most: int, unit: int) -> Iterator[int]:
-    """A largest share of `most` grid steps, halved again and again down to 0, in units."""
+    """A largest share of `most` grid steps, halved repeatedly down to 0, in units."""
     for halvings in range(most.bit_length()):
         yield most * unit >> halvings
     yield 0
 
 
 def _remainders(values: Sequence[Sequence[int]], last: int, total: int) -> list[set[int]]:
-    """The possible remainders before each domain that the domains after it can share completely."""
+    """The possible remainders before each domain that the domains after it can use up exactly."""
     capacities = [last]
     for values_of_domain in reversed(values):
         capacities.append(capacities[-1] + values_of_domain[0])
@@ -169,7 +173,7 @@ def _remainders(values: Sequence[Sequence[int]], last: int, total: int) -> list[
 
 
 def _count_shares(domain_values: Sequence[int], remainder: int, after: Counts) -> tuple[int, int]:
-    """In how many ways a remainder can be shared, from the counts of the next domain."""
+    """The number of ways in which a remainder can be shared, from the counts of the next domain."""
     lacking = full = 0
     for value in domain_values:
         with_zero, without_zero = after.get(remainder - value, (0, 0))
@@ -179,8 +183,8 @@ def _count_shares(domain_values: Sequence[int], remainder: int, after: Counts) -
 
 
 def _sample_ranks(draws: random.Random, among: int, count: int) -> list[int]:
-    """Distinct numbers below one that may be larger than any list."""
-    # range has no length beyond, which sample needs
+    """Sample distinct numbers below a bound that may exceed the length of any list."""
+    # `random.sample` needs the length of a range, which is limited
     if among <= sys.maxsize:
         return draws.sample(range(among), count)
     distinct: dict[int, None] = {}
@@ -190,7 +194,9 @@ def _sample_ranks(draws: random.Random, among: int, count: int) -> list[int]:
 
 
 def _mixture_of_rank(tree: _CountedTree, rank: int, lacking: bool) -> list[int]:
-    """The units of one mixture, by its number among those that lack a domain or that do not."""
+    """The units of the mixture with a given rank among those that lack a domain, or among those
+    that do not.
+    """
     remainder, has_zero, units = tree.total, False, []
     for domain_values, after in zip(tree.values, tree.counts[1:], strict=True):
         for value in domain_values:
@@ -208,7 +214,7 @@ def _mixture_of_rank(tree: _CountedTree, rank: int, lacking: bool) -> list[int]:
 
 
 def _finer_grid_help(sorted_domains: Sequence[Domain], count: int, grid: int) -> str:
-    """Help where a grid has fewer mixtures than requested: a finer one need not have more."""
+    """Help if a grid has fewer mixtures than requested: a finer grid need not have more."""
     while (grid := 2 * grid) <= MAX_GRID_STEPS:
         try:
             tree = _count_tree(sorted_domains, grid)
@@ -220,7 +226,7 @@ def _finer_grid_help(sorted_domains: Sequence[Domain], count: int, grid: int) ->
 
 
 def _warn_uneven(count: int, lacking_count: int, lacking: int, full: int) -> Iterator[Diagnostic]:
-    """A warning where not a quarter of the mixtures lacks a domain."""
+    """A warning if the share of mixtures that lack a domain is not a quarter."""
     if lacking_count != count // 4:
         reason = (
             f"{lacking:,} lack a domain" if lacking_count < count // 4 else f"{full:,} have all"

@@ -20,13 +20,14 @@ MAX_MIXTURES = 100_000  # greatest number of mixtures
 
 @dataclass(frozen=True)
 class Mixtures:
-    """Mixtures that were chosen.
+    """Chosen mixtures.
 
     Attributes:
         domains: the domains in the order they were given.
-        shares: of each mixture the share of each domain, which sum to 1 exactly.
-        candidates: how many mixtures there were to choose from.
-        how: how they were chosen, in lines.
+        shares: the shares of the domains in each mixture, which sum to 1 exactly, shape (mixtures,
+            domains).
+        candidates: the number of mixtures to choose from.
+        how: the method of selection, as lines of text.
         warnings: deviations from the request.
     """
 
@@ -38,12 +39,13 @@ class Mixtures:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of shares, one a domain."""
+        """The columns of shares, one per domain."""
         return tuple(SHARE_PREFIX + domain.name for domain in self.domains)
 
     def to_csv(self) -> str:
-        """A table with a row a mixture: its number and its shares; notes above them say how it
-        was made. A share that no short decimal equals is rounded to a double."""
+        """A CSV table with one row per mixture: its number and its shares. Notes above describe how
+        it was made. Shares without a short exact decimal are rounded to a double.
+        """
         return csv_text(*self.to_rows())
 
     def to_rows(self) -> tuple[list[str], list[str], list[list[Any]]]:
@@ -73,7 +75,7 @@ def provenance(what: str, count: int, grid: int, seed: int) -> str:
     Args:
         what: the method.
         count: the number of mixtures.
-        grid: the number of steps that make up 1.
+        grid: the number of grid steps in 1.
         seed: the seed of the draws.
 
     Returns:
@@ -123,7 +125,7 @@ def too_few_mixtures(available: int, count: int, grid: int, help: str) -> Lawdsl
     Args:
         available: the number of mixtures on the grid.
         count: the number requested.
-        grid: the number of steps that make up 1.
+        grid: the number of grid steps in 1.
         help: what to do.
 
     Returns:
@@ -139,7 +141,7 @@ def unreachable_domains(domains: Iterable[Domain], grid: int) -> Iterator[Diagno
 
     Args:
         domains: the domains.
-        grid: the number of steps that make up 1.
+        grid: the number of grid steps in 1.
 
     Returns:
         An iterator over diagnostics, M0105.
@@ -155,7 +157,7 @@ def unreachable_domains(domains: Iterable[Domain], grid: int) -> Iterator[Diagno
 
 
 def one_line(note: str) -> str:
-    """A note without line ends, as a comment line of a table needs it."""
+    """A note without line breaks, as required for a comment line of a table."""
     return " ".join(note.split())
 
 

@@ -50,16 +50,16 @@ class SelectedMixtures:
 
     Attributes:
         table: its rows, in the order of the table they are from.
-        mixtures: what the mixtures are called.
-        of: how many mixtures the table has.
+        mixtures: the labels of the selected mixtures.
+        of: the number of mixtures in the table.
         by: the columns that distinguish them.
-        errors: the errors of the fit to each group the mean absolute error on all rows; inf for a
-            group that could not be fitted. Shape (groups,).
-        everything: the error of the fit to all mixtures.
+        errors: the mean absolute error on all rows of the fit to each group, shape (groups,); inf
+            for a group that could not be fitted.
+        everything: the mean absolute error of the fit to all mixtures.
         law: the name of the fitted law.
-        output: whose errors these are.
-        how: how the group was chosen, in lines.
-        warnings: what is odd but usable.
+        output: the output whose errors these are.
+        how: the method of selection, as lines of text.
+        warnings: warnings about the data.
     """
 
     table: Table
@@ -84,7 +84,9 @@ class SelectedMixtures:
         return float(np.median(self.errors[np.isfinite(self.errors)]))
 
     def to_csv(self) -> str:
-        """The rows of the table that belong to the group, notes of both above them."""
+        """The rows of the table that belong to the group, as CSV, below the notes of the table and
+        of the selection.
+        """
         return csv_text(*self.to_rows())
 
     def to_rows(self) -> tuple[list[str], list[str], list[list[Any]]]:
@@ -138,23 +140,23 @@ def select(
         law: a law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         count: the number of mixtures that are chosen.
-        groups: the number of groups that are tried; all, where there are fewer.
+        groups: the number of groups that are tried; all groups, if there are fewer.
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
-        starts: of each fit.
+        starts: the starts of each fit.
         objective, delta, quantile: the objective of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
-        drop_bad: leave bad rows out.
+        drop_bad: exclude bad rows.
         seed: the seed of the groups and the starts.
-        progress: called with the number of groups done, and of all.
+        progress: called with the number of groups done, and their total.
         columns, named_columns: variable or output -> column, where the names differ: L="loss".
 
     Returns:
         The selected group, with the errors of all groups.
 
     Raises:
-        LawdslError: a law or table that cannot be used; numbers that leave nothing to choose, or
-            no group that can be fitted, M0107.
+        LawdslError: a law or table that cannot be used; numbers for which no group exists, or no
+            group that can be fitted, M0107.
     """
     check_seed(seed)
     bound = {**(columns or {}), **named_columns}
@@ -192,8 +194,8 @@ def _select_group(
         law: the law, with the settings of the table.
         runs: the measurements.
         by: the columns that distinguish mixtures; empty for the default.
-        objective: of all fits.
-        options: of each fit.
+        objective: the objective of all fits.
+        options: the options of each fit.
         count: the number of mixtures in a group.
         groups: the number of groups that are tried.
     """
@@ -270,7 +272,7 @@ def _error_summary(output: str, mixtures: int, errors: Array, everything: float)
 
 @dataclass(frozen=True)
 class _LabelRows:
-    """The rows of one label, or all: each with the number of its mixture among `names`."""
+    """The rows of one label, or all rows, each with the index of its mixture in `names`."""
 
     law: Law
     data: CommonRows
@@ -294,7 +296,8 @@ def _rows_by_label(
 ) -> Iterator[_LabelRows]:
     """Bind a law to a table; a law with index sets once per label that is fitted separately.
 
-    `by` are the columns that tell mixtures apart; `positive` is whether the output must be above 0.
+    `group_by` are the columns that distinguish mixtures; `positive` is whether the output must be
+    above 0.
     """
     if not law.indexed:
         yield _label_rows(law, runs, group_by, positive, options)
@@ -322,13 +325,14 @@ def _label_rows(
 
 
 def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfRows:
-    """Create a function that fits a law to some rows and gives its mean absolute error on all rows.
+    """Create a function that fits a law to some rows and returns its mean absolute error on all
+    rows.
 
     Args:
         law: the law.
         problem: the objective with its data, all rows.
         seed: the seed of the starts.
-        starts: of each fit.
+        starts: the starts of each fit.
 
     Returns:
         Rows -> mean over all rows of |f(x; theta) - y|, in the unit of the output; inf where a
@@ -357,7 +361,7 @@ def _mixture_columns(data: CommonRows, group_by: tuple[str, ...]) -> tuple[str, 
 
 
 def _mixture_labels(data: CommonRows, group_by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
-    """The mixture number of each row, shape (rows,), and the label of each mixture."""
+    """The index of each row's mixture, shape (rows,), and the label of each mixture."""
     groups = [data.groups(name) for name in group_by]
     distinct, label = np.unique([labels for labels, _ in groups], axis=1, return_inverse=True)
     names = [

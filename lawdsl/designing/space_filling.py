@@ -1,10 +1,10 @@
 """Domains -> mixtures spread evenly within the caps: low-discrepancy points on the simplex.
 
 Points u of a scrambled Sobol sequence become shares domain by domain: x_k is the quantile u_k of
-its distribution given x_1, …, x_(k-1), all mixtures of the grid being equally likely (for no caps
-and a fine grid the transformation of Fang and Wang (1994), Number-theoretic Methods in Statistics).
-These distributions are counts of mixtures, whole numbers that are exact for any caps, so no point
-is rejected, rounded or projected.
+its conditional distribution given x_1, …, x_(k-1), if all mixtures on the grid are equally likely
+(without caps and on a fine grid, the transformation of Fang and Wang (1994), Number-theoretic
+Methods in Statistics). These distributions are computed from exact counts of mixtures for any caps,
+so that no point is rejected, rounded or projected.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ DOUBLE_BITS = 53  # significand of a double
 def spread(
     domains: Sequence[Domain], count: int = 40, *, grid: str | Fraction = SPREAD_GRID, seed: int = 0
 ) -> Mixtures:
-    """Spread mixtures evenly over all that the caps allow.
+    """Spread mixtures evenly over the region that the caps allow.
 
-    The first n of them are the design for n: of 64, the first 32 are spread evenly as well.
+    The first n mixtures are the design for n: of 64, the first 32 are evenly spread, too.
 
     Args:
-        domains: two or more.
-        count: the number of mixtures, all of which differ. The sequence is most even for powers of
-            2.
-        grid: shares are multiples of it; 1 divided by a whole number.
+        domains: at least two domains.
+        count: the number of distinct mixtures. The sequence is most even for powers of 2.
+        grid: the step of which all shares are multiples; 1 divided by a whole number.
         seed: the seed of the scrambling.
 
     Returns:
@@ -109,7 +108,7 @@ def _mixture_of_point(
     remainder, units = total, []
     for coordinate, cap, after in zip(point, caps, below[1:], strict=False):
         count = after[remainder + 1] - after[max(remainder - cap, 0)]
-        # among the mixtures by this share, the smallest first
+        # ordered by this share, the smallest first
         rank = coordinate * count >> DOUBLE_BITS
         new_remainder = bisect_left(after, after[remainder + 1] - rank) - 1
         units.append(remainder - new_remainder)

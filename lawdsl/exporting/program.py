@@ -14,9 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from lawdsl.compiling.arrays import chosen
 from lawdsl.compiling.indexed import EXTREMUM_UFUNCS, VALUES, Leaf, Step, StepBuilder
 from lawdsl.compiling.indexed_leaves import Leaves
-from lawdsl.core.functions import DERIVED, FUNCTIONS, HELPERS
+from lawdsl.core.functions import CHOICE, DERIVED, FUNCTIONS, HELPERS
 
 REDUCTIONS = ("sum", "prod", "contract")
 """Operations over axes, which are their data; `contract` is the sum of a product."""
@@ -33,6 +34,7 @@ CONSTANT_OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "add": np.add,
     "multiply": np.multiply,
     "power": np.power,
+    CHOICE: chosen,
     **EXTREMUM_UFUNCS,
     **VALUES,
 }
@@ -234,6 +236,10 @@ class _Derivatives:
                 rules = (adjoint,)
             case "prod":
                 rules = (adjoint * self.operand(OTHERS, x[0], data=data),)
+            case _ if op == CHOICE:
+                first = self.operand(CHOICE, x[0], adjoint, 0.0)
+                second = self.operand(CHOICE, x[0], 0.0, adjoint)
+                rules = (None, first, second)
             case _ if op in EXTREMUM_UFUNCS:
                 # of equal arguments only the first has the slope, so that the slopes sum to 1
                 first = self.operand(REACHED, x[0], result)

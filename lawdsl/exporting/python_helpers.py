@@ -20,6 +20,14 @@ def _shares(name, values, labels, rest):
     shares[rest] = WHERE
     return shares
 ''',
+    "_parameters": '''
+def _parameters(parameters):
+    """Values of all parameters: those that are given, and PARAMETERS for the others."""
+    for name in parameters or {}:
+        if name not in PARAMETERS:
+            raise ValueError(f"{name!r} is none of the parameters: {', '.join(PARAMETERS)}")
+    return {**PARAMETERS, **(parameters or {})}
+''',
     "_position": """
 def _position(name, label, labels):
     if str(label) not in labels:
@@ -235,6 +243,12 @@ def _by_label(name, values, labels):
     "_sign": """
 def _sign(x):
     return torch.where(x == x, torch.sign(x), x)  # torch.sign(NaN) is 0
+""",
+    "_choice": """
+def _choice(condition, x, y):
+    condition = _tensor(condition)
+    x, y = (torch.as_tensor(v, dtype=condition.dtype, device=condition.device) for v in (x, y))
+    return torch.where(condition > 0, x, torch.where(condition <= 0, y, condition))
 """,
     "_max": """
 def _max(x, y):

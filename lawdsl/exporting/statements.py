@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from lawdsl.compiling.indexed import Leaf
+from lawdsl.core.functions import CHOICE
 from lawdsl.exporting.names import Identifiers
 from lawdsl.exporting.program import FINITE_LOG, OTHERS, REDUCTIONS, FormulaProgram
 from lawdsl.exporting.targets import ExportTarget
@@ -21,7 +22,7 @@ MAX_WIDTH = 100  # of a line, beyond which a sum is broken before its terms
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
 Text = tuple[str, int]
 
-REPEATING = (OTHERS, FINITE_LOG, "step")
+REPEATING = (OTHERS, FINITE_LOG, "step", CHOICE)
 """Operations whose text has that of an argument twice, or with other indices."""
 
 Environment = frozenset[int]  # the axes that have an index where an expression stands

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lawdsl.core.functions import EXTREMA
+from lawdsl.core.functions import CHOICE, EXTREMA
 from lawdsl.exporting.names import javascript_string, python_string
 from lawdsl.exporting.program import FINITE_LOG, REACHED
 
@@ -77,6 +77,7 @@ def _of_library(library: str, arctan: str, where: str = "where") -> dict[str, st
         # x + 0.5 is 0.5 at 0, and NaN at NaN
         "step": f"{l}.{where}({{0}} > 0, 1.0, {l}.{where}({{0}} < 0, 0.0, {{0}} + 0.5))",
         **{name: f"{l}.{name}imum({{0}}, {{1}})" for name in EXTREMA},
+        CHOICE: f"{l}.{where}({{0}} > 0, {{1}}, {l}.{where}({{0}} <= 0, {{2}}, {{0}}))",
         REACHED: f"{l}.{where}({{0}} == {{1}}, 1.0, 0.0)",
         FINITE_LOG: f"{l}.log({l}.{where}({{0}} == 0, 1.0, {{0}}))",
         "where": f"{l}.{where}({{0}}, {{1}}, {{2}})",
@@ -116,6 +117,7 @@ PYTHON = ExportTarget(
         "power": "_power({0}, {1})",
         "divide": "_divide({0}, {1})",
         **{name: f"_{name}({{0}}, {{1}})" for name in EXTREMA},
+        CHOICE: "({1} if {0} > 0 else {2} if {0} <= 0 else {0})",
         REACHED: "float({0} == {1})",
         FINITE_LOG: "(_log({0}) if {0} != 0 else 0.0)",
         "where": "({1} if {0} else {2})",
@@ -135,6 +137,7 @@ TORCH = ExportTarget(
     {
         **_of_library("torch", "atan"),
         "sign": "_sign({0})",
+        CHOICE: "_choice({0}, {1}, {2})",
         # both arguments must be tensors
         **{name: f"_{name}({{0}}, {{1}})" for name in EXTREMA},
     },
@@ -153,6 +156,7 @@ JAVASCRIPT = ExportTarget(
         "step": "({0} > 0 ? 1.0 : {0} < 0 ? 0.0 : {0} + 0.5)",
         "power": "Math.pow({0}, {1})",
         **{name: f"Math.{name}({{0}}, {{1}})" for name in EXTREMA},
+        CHOICE: "({0} > 0 ? {1} : {0} <= 0 ? {2} : {0})",
         REACHED: "({0} === {1} ? 1.0 : 0.0)",
         FINITE_LOG: "({0} === 0 ? 0.0 : Math.log({0}))",
         "where": "({0} ? {1} : {2})",

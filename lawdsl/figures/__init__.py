@@ -1,1 +1,1 @@
-"""Results -> figures: a tidy table, an Altair chart and a title that says the finding."""
+"""Results -> figures: a tidy table, an Altair chart, and a title that states the finding."""

@@ -21,8 +21,8 @@ class Mesh:
     """Triangles in the plane.
 
     Attributes:
-        x, y: of the points, shape (points,).
-        triangles: the three points of each, shape (triangles, 3).
+        x, y: the coordinates of the points, shape (points,).
+        triangles: the indices of the three points of each triangle, shape (triangles, 3).
     """
 
     x: Array
@@ -54,14 +54,14 @@ def rectangle(x: Array, y: Array) -> Mesh:
 
 
 def ternary(count: int) -> tuple[Mesh, Array]:
-    """The mesh of an equilateral triangle of side 1.
+    """The mesh of an equilateral triangle of side 1, whose points are mixtures of three shares.
 
     Args:
-        count: how many cells along a side.
+        count: the number of cells along a side.
 
     Returns:
-        The mesh, and the three shares at each point, shape (3, points); the corners have share 1 of
-        the first on the left, of the second on the right, of the third above.
+        The mesh, and the three shares at each point, shape (3, points). The first share is 1 at the
+        left corner, the second at the right one, the third at the top.
     """
     pairs = [(j, k) for k in range(count + 1) for j in range(count + 1 - k)]
     number = {pair: i for i, pair in enumerate(pairs)}
@@ -78,7 +78,9 @@ def ternary(count: int) -> tuple[Mesh, Array]:
 
 
 def in_triangle(shares: Array) -> tuple[Array, Array]:
-    """The place of three shares, shape (3, points), in an equilateral triangle of side 1."""
+    """The plane coordinates of three shares, shape (3, points), in an equilateral triangle of side
+    1.
+    """
     return shares[1] + shares[2] / 2, shares[2] * np.sqrt(3) / 2
 
 
@@ -87,14 +89,19 @@ def level_lines(mesh: Mesh, values: Array, levels: Sequence[float]) -> list[Leve
 
     Args:
         mesh: the triangles.
-        values: at its points, shape (points,); a triangle with one that is not finite has no lines.
-        levels: of the lines.
+        values: the values at its points, shape (points,); a triangle with a value that is not
+            finite has no lines.
+        levels: the levels of the lines.
     """
     usable = mesh.triangles[np.all(np.isfinite(values[mesh.triangles]), axis=1)]
-    return [line for level in levels for line in _of_level(mesh, values, usable, float(level))]
+    return [
+        line for level in levels for line in _lines_of_level(mesh, values, usable, float(level))
+    ]
 
 
-def _of_level(mesh: Mesh, values: Array, triangles: Corners, level: float) -> Iterator[LevelLine]:
+def _lines_of_level(
+    mesh: Mesh, values: Array, triangles: Corners, level: float
+) -> Iterator[LevelLine]:
     above = values >= level
     mixed = triangles[np.ptp(above[triangles].astype(np.int64), axis=1) > 0]
     neighbours: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -128,11 +135,12 @@ def _of_level(mesh: Mesh, values: Array, triangles: Corners, level: float) -> It
 
 
 def nice_levels(values: Array, count: int) -> list[float]:
-    """About so many round levels within values: multiples of 1, 2 or 5 times a power of ten.
+    """About `count` round levels within the range of values: multiples of 1, 2 or 5 times a power
+    of ten.
 
     Args:
-        values: finite where they are counted.
-        count: of the levels.
+        values: the values; those that are not finite are ignored.
+        count: the approximate number of levels.
     """
     finite = values[np.isfinite(values)]
     if not len(finite) or np.ptp(finite) == 0:

@@ -1,4 +1,4 @@
-"""The record of a figure: table, chart, title; and its files."""
+"""The record of a figure: its table, chart and title; and the files that it is saved to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import PageEncoder, write_bytes
+from lawdsl.core.output_files import writing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,10 +34,11 @@ FORMATS: Mapping[str, Format] = {
 _COORDINATES = re.compile(r' (?:transform|d)="[^"]*"')
 _LONG = re.compile(r"-?\d+\.\d{3,}(?:e[-+]\d+)?")
 VEGA_LITE = "application/vnd.vegalite.v6+json"
-"""The media type of live charts. Altair's own ends in `.json`, which no notebook file may hold as
-JSON."""
+"""The media type of live charts. Altair's own media type ends in `.json`, which notebook files may
+only use for JSON values.
+"""
 PNG_SCALE = 2.0
-"""Pixels of a PNG for each of the figure: 2 for screens of high density."""
+"""Pixels of a PNG per pixel of the figure: 2 for high-density screens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +50,22 @@ class Figure:
         title: what the figure shows, as a sentence.
         columns: the tidy table that is drawn: name -> one value for each row.
         chart: the Altair chart of that table, with title and theme.
-        description: what a reader who does not see the figure has to know.
-        notes: what was thinned, binned or left out.
+        description: the alternative text, for readers who do not see the figure.
+        notes: which data were thinned, binned or left out.
+        warnings: F0110 if the fit should not be trusted; also stated in the figure.
     """
 
     kind: str
     title: str
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
     chart: alt.TopLevelMixin = field(repr=False)
     description: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        """The title, and what was thinned, binned or left out."""
+        return "\n".join([self.title, *self.notes])
 
     def save(self, path: str | Path) -> Path:
         """Write the figure in the format of the file's name.
@@ -70,11 +78,12 @@ class Figure:
             The path.
 
         Raises:
-            LawdslError: another suffix (G0105).
-            OSError: the file cannot be written.
+            LawdslError: another suffix (G0105), or a file that cannot be written (L0313).
         """
         path = Path(path)
-        write_bytes(path, self.encoded(figure_format(path)))
+        content = self.encoded(figure_format(path))
+        with writing(path):
+            write_bytes(path, content)
         return path
 
     def encoded(self, format: Format) -> bytes:
@@ -104,7 +113,9 @@ class Figure:
         return image.getvalue()
 
     def _with_description(self, svg: str) -> str:
-        """An SVG file that a screen reader can say, with coordinates to a hundredth of a pixel."""
+        """The SVG file with its description for screen readers, and coordinates to a hundredth of a
+        pixel.
+        """
         tag, end, marks = svg.partition(">")
         rounded = _COORDINATES.sub(
             lambda found: _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[0]), marks
@@ -115,8 +126,8 @@ class Figure:
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
         """The chart in notebooks: live where they draw Vega-Lite themselves, else an SVG.
 
-        Altair's default is a page that loads its scripts from the network. A renderer that was
-        chosen, `altair.renderers.enable("jupyter")`, is used as it is.
+        Altair's default is a page that loads its scripts from the network. A renderer that the user
+        has enabled, `altair.renderers.enable("jupyter")`, is not replaced.
         """
         import altair as alt
 
@@ -144,15 +155,15 @@ def figure_format(path: Path) -> Format:
 
 
 def refuse_own_columns(what: str, names: Iterable[str], own: Iterable[str]) -> None:
-    """Refuse names of a law that a figure would overwrite by columns of its own.
+    """Raise an error for names of a law that a figure would overwrite by columns of its own.
 
     Args:
         what: the kind of the figure.
-        names: that become columns of its table.
+        names: the names that become columns of its table.
         own: the columns that it adds.
 
     Raises:
-        LawdslError: a name that both have (G0107).
+        LawdslError: a name that is also one of these columns (G0107).
     """
     both = sorted({*names} & {*own})
     if both:
@@ -162,7 +173,7 @@ def refuse_own_columns(what: str, names: Iterable[str], own: Iterable[str]) -> N
 
 
 def chart_of(columns: Mapping[str, Any]) -> alt.Chart:
-    """A chart of a tidy table, which it contains.
+    """A chart whose data are a tidy table.
 
     Args:
         columns: name -> values, all of one length.
@@ -174,10 +185,10 @@ def chart_of(columns: Mapping[str, Any]) -> alt.Chart:
 
 @cache
 def _shared_classes() -> tuple[Any, Any]:
-    """Classes of charts and of data that share what they contain.
+    """Chart and data classes whose copies share their contents.
 
-    Altair copies each layer of a chart, with every cell of its table and every property, some ten
-    times while it is composed; and never changes what is within marks, encodings and data.
+    Altair copies each layer of a chart, with every cell of its table and every property, about ten
+    times while it composes the chart, but never modifies marks, encodings or data in place.
     """
     import altair as alt
 

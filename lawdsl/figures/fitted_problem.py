@@ -1,4 +1,4 @@
-"""Fit, and the table it was fitted to -> the problem that was solved, at its minimum."""
+"""Fit, and the table it was fitted to -> the minimisation problem of the fit, at its minimum."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 MAD_TO_SIGMA = 1.4826
-"""Median absolute deviation -> standard deviation, of a normal distribution."""
+"""Factor from the median absolute deviation to the standard deviation of a normal distribution."""
 
 UNNAMED = "another table"
 
 
 @dataclass(frozen=True)
 class FittedProblem:
-    """The problem of a fit, at its minimum.
+    """The minimisation problem of a fit, at its minimum.
 
     Attributes:
         law: the fitted law.
-        prepared: the same, as diagnostics and intervals see it.
+        prepared: the law as prepared for diagnostics and intervals.
         problem: the objective with its data.
         theta: the fitted parameters, shape (parameters,).
-        groups: the training run of each row, shape (rows,); None where rows count.
+        groups: the training run of each row, shape (rows,); None where rows are independent.
         numbers: the number of each row in the table, shape (rows,); None where it is not known.
-        total: how many rows were fitted, or of another table are drawn.
-        other: the name of the table where it is not the fitted one; "" where it is.
+        total: the number of rows that were fitted, or the number drawn from another table.
+        other: the name of the table if it is not the fitted one, else "".
     """
 
     law: Law
@@ -56,17 +56,17 @@ class FittedProblem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables."""
+        """The names of the variables."""
         return tuple(q.name for q in self.law.variables)
 
     @property
     def note(self) -> str:
-        """Which rows of the fit these are; "" for all."""
+        """A note on which rows of the fit these are; "" for all of them."""
         return kept_rows_note(self.problem.rows, self.total)
 
 
 def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
-    """The problem that a fit has solved.
+    """Rebuild the minimisation problem of a fit.
 
     Args:
         fit: the fit.
@@ -75,7 +75,8 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
             rows that the fit keeps.
 
     Raises:
-        LawdslError: a fit that keeps no rows, without its table (G0103); a table that does not suit.
+        LawdslError: no table for a fit that stores no rows (G0103); a table that the fit cannot be
+            applied to.
     """
     prepared, objective = prepare(law), fitted_objective(fit)
     theta = np.array([fit.values[q.name] for q in law.parameters])
@@ -102,13 +103,13 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
 
 
 def fitted_objective(fit: Fit) -> Objective:
-    """What a fit has minimised."""
+    """The objective that a fit minimised."""
     recorded = fit.objective
     return Objective(recorded.loss, recorded.of_logs).with_parameters(*recorded.parameters.values())
 
 
 def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None = None) -> Runs:
-    """The rows of a table that a fit was made of, with their weights and runs.
+    """The rows of a table that a fit used, with their weights and runs.
 
     Args:
         fit: the fit.
@@ -117,7 +118,7 @@ def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None =
         where: the conditions on its rows; by default those of the fit.
 
     Raises:
-        LawdslError: a table that does not suit.
+        LawdslError: a table that the fit cannot be applied to.
     """
     return bind(
         law,
@@ -128,12 +129,12 @@ def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None =
         positive=fit.objective.of_logs,
         weights=fit.data.weights,
         run=fit.data.runs,
-        warn=False,  # the fit has warned
+        warn=False,  # the fit has issued the warnings already
     )
 
 
 def other_table(fit: Fit, runs: Runs) -> str:
-    """The name of a table where its numbers are not those that were fitted; "" where they are."""
+    """The name of a table if its numbers are not those that were fitted, else ""."""
     if runs.digest == fit.data.digest:
         return ""
     is_named = runs.name not in (*IN_MEMORY, fit.data.name)
@@ -141,13 +142,13 @@ def other_table(fit: Fit, runs: Runs) -> str:
 
 
 def rows_text(law: str, fitted: str, rows: int, other: str) -> str:
-    """A law and the rows that it is drawn with.
+    """Describe a law and the rows that it is drawn with.
 
     Args:
-        law: its name.
-        fitted: the fitted table.
-        rows: how many rows.
-        other: the table that they are of, if that is not the fitted one; else "".
+        law: the name of the law.
+        fitted: the name of the fitted table.
+        rows: the number of rows.
+        other: the name of their table if it is not the fitted one, else "".
     """
     name, count = Path(fitted).name, counted(rows, "row")
     return (
@@ -158,18 +159,18 @@ def rows_text(law: str, fitted: str, rows: int, other: str) -> str:
 
 
 def other_table_notes(other: str) -> list[str]:
-    """What is said of rows that are not those of the fit."""
+    """The note on rows that are not those of the fit."""
     name = "the table" if other == UNNAMED else other
     return [f"{name} is not the one that was fitted"] if other else []
 
 
 def no_rows(fit: Fit) -> Diagnostic:
-    """The refusal of a fit that keeps no rows, without its table."""
+    """The error for a fit that stores no rows, if its table is not given."""
     message = f"this fit of {fit.law.name} keeps no rows"
     help = "give the table that was fitted: --data TABLE, in Python data=table"
     return Diagnostic("G0103", message, help=help)
 
 
 def kept_rows_note(kept: int, total: int) -> str:
-    """Which rows of a fit are drawn, where these are not all; else ""."""
+    """The note on which rows of a fit are drawn, if these are not all of them; else ""."""
     return "" if kept == total else f"{kept:,} of {total:,} rows, those that the fit keeps"

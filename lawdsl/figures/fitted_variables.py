@@ -18,14 +18,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Roles:
-    """Which variable is drawn how.
+    """The role of each variable in a figure.
 
     Attributes:
         x: the variable of the horizontal axis.
-        group: that of the groups, each with a curve; None where the law has one variable.
+        group: the variable of the groups, one curve each; None where the law has one variable.
         levels: the values of the groups at which curves are drawn, shape (groups,).
-        are_exact: whether each row has one of these values.
-        others: the variables left, and the values at which curves are drawn.
+        are_exact: whether every row has one of these values.
+        others: the remaining variables, and the values at which curves are drawn.
     """
 
     x: str
@@ -36,13 +36,13 @@ class Roles:
 
 
 def roles_of(law: Law, rows: MeasuredRows, x: str | None, group: str | None) -> Roles:
-    """Choose what is drawn how.
+    """Choose the role of each variable.
 
     Args:
         law: the fitted law.
-        rows: its measured rows.
+        rows: the measured rows.
         x: the variable of the horizontal axis; by default the one with the most values.
-        group: the variable of the groups; by default that with the most values among the others.
+        group: the variable of the groups; by default the one with the most values among the others.
 
     Raises:
         LawdslError: a variable that the law does not have (G0104).
@@ -62,7 +62,7 @@ def roles_of(law: Law, rows: MeasuredRows, x: str | None, group: str | None) -> 
 
 
 def check_variable(law: Law, name: str | None) -> None:
-    """Refuse the name of a variable that a law does not have.
+    """Raise an error for a variable that a law does not have.
 
     Raises:
         LawdslError: G0104.
@@ -74,17 +74,19 @@ def check_variable(law: Law, name: str | None) -> None:
 
 
 def levels_of(values: Array) -> tuple[Array, bool]:
-    """Values for curves: each one where they are few, else quantiles; and which of both."""
+    """The values at which curves are drawn: all values if they are few, else quantiles; and whether
+    they are all values.
+    """
     distinct = np.unique(values)
     if len(distinct) <= MAX_GROUPS:
         return distinct, True
-    # of the rows themselves, so that a curve is at a value that occurs
+    # order statistics, so that each curve is at a value that occurs
     ranks = np.linspace(0, len(values) - 1, 5).round().astype(np.int64)
     return np.unique(np.sort(values)[ranks]), False
 
 
 def middle(values: Array) -> float:
-    """A value in the middle of a variable's: one that occurs."""
+    """The lower median of a variable's values, which is a value that occurs."""
     return float(np.sort(values)[(len(values) - 1) // 2])
 
 

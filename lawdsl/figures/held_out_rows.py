@@ -1,4 +1,6 @@
-"""Fit + the table it was made of -> its larger runs, which the conditions of the fit leave out."""
+"""Fit + the table it was fitted to -> the larger runs of the table, which a condition of the fit
+excludes.
+"""
 
 from __future__ import annotations
 
@@ -26,45 +28,48 @@ LARGER_RTOL = 1e-6  # sizes that differ by less are equal
 def larger_runs(
     fit: Fit, law: Law, size: RunSize, largest: float, data: Any
 ) -> MeasuredRows | None:
-    """The runs of a table that are larger than all fitted ones, and held out by a condition on that.
+    """The runs of a table that are larger than all fitted ones and are excluded by a condition on
+    size.
 
-    A condition such as `N < 6e5` holds larger runs out where it alone excludes some of them. The
-    other conditions, such as `phase = end`, hold for these runs too.
+    A condition such as `N < 6e5` holds larger runs out if it alone excludes some of them. These
+    runs must satisfy the other conditions, such as `phase = end`.
 
     Args:
         fit: the fit.
         law: its law.
         size: the size of a run.
-        largest: that of the largest fitted run, its decimal logarithm.
+        largest: the decimal logarithm of the size of the largest fitted run.
         data: the table.
 
     Returns:
         The runs; None where there are none.
 
     Raises:
-        LawdslError: a table that does not suit.
+        LawdslError: a table that the fit cannot be applied to.
     """
     table = read_table(data, fit.data.columns)
     holds = [parse_condition(text, table).holds(table) for text in fit.data.where]
     limiting = []
     for k in range(len(holds)):
-        others = _all(holds[:k] + holds[k + 1 :], len(table))
-        rows = _larger(fit, law, size, largest, table.keep(others & ~holds[k]))
+        others = _conjunction(holds[:k] + holds[k + 1 :], len(table))
+        rows = _larger_rows(fit, law, size, largest, table.keep(others & ~holds[k]))
         limiting.append(rows is not None)
     kept = [mask for mask, limits in zip(holds, limiting, strict=True) if not limits]
-    outside = _all(kept, len(table)) & ~_all(holds, len(table))
-    found = _larger(fit, law, size, largest, table.keep(outside)) if any(limiting) else None
+    outside = _conjunction(kept, len(table)) & ~_conjunction(holds, len(table))
+    found = _larger_rows(fit, law, size, largest, table.keep(outside)) if any(limiting) else None
     return None if found is None else rows_at(fit, law, *found)
 
 
-def _all(masks: Sequence[Mask], count: int) -> Mask:
+def _conjunction(masks: Sequence[Mask], count: int) -> Mask:
     return np.logical_and.reduce([np.ones(count, dtype=bool), *masks])
 
 
-def _larger(
+def _larger_rows(
     fit: Fit, law: Law, size: RunSize, largest: float, table: Table
 ) -> tuple[Array, Array] | None:
-    """The variables and the output of the larger runs among the rows of a table; None for none."""
+    """The variables and the output of the larger runs among the rows of a table; None if there are
+    none.
+    """
     if not len(table):
         return None
     positive = fit.objective.of_logs

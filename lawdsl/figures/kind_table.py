@@ -1,4 +1,4 @@
-"""The table of all kinds of figures; it loads nothing, for `--help`."""
+"""The table of all kinds of figures; it imports nothing, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Kind:
     """A kind of figure.
 
     Attributes:
-        name: what the user calls it.
-        results: the names of the records that it is drawn of.
+        name: the name that the user types.
+        results: the names of the records that it can be drawn for.
         module: the module that draws it.
         function: the function of that module: result, options -> `Figure`.
-        shows: what it shows, in a few words.
+        shows: a short description.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Fits of a law with index sets -> the measured rows of each label, with what the law says of them."""
+"""Fits of a law with index sets -> the measured rows of each label, with the fitted values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lawdsl.fitting.result_by_label import Fits
 
 Array = NDArray[np.float64]
 
-MARK = "["  # with which names of columns begin that say the label of a row: `[d = code]`
+MARK = "["  # first character of the names of label columns: `[d = code]`
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class LabelledRows:
     """The measured rows of a label.
 
     Attributes:
-        label: of the rows.
-        rows: those that are drawn.
-        all_rows: all of the table, or all that the fit keeps.
+        label: the label of the rows.
+        rows: the rows that are drawn.
+        all_rows: all rows of the table, or all that the fit stores.
     """
 
     label: str
@@ -39,15 +39,15 @@ class LabelledRows:
 
 
 def labelled_rows(fits: Fits, data: Any = None) -> list[LabelledRows]:
-    """The measured rows of each label, those furthest from the law first.
+    """The measured rows of each label, those with the largest deviations from the law first.
 
     Args:
         fits: the fits.
-        data: the table that was fitted; by default the rows that the fits keep.
+        data: the table that was fitted; by default the rows that the fits store.
 
     Raises:
-        LawdslError: fits that keep no rows, without their table (G0103); a table that does not suit;
-            a law whose variables are measured for each domain, with a table (G0104).
+        LawdslError: no table for fits that store no rows (G0103); a table that the fits cannot be
+            applied to; a table for a law whose variables are measured for each domain (G0104).
     """
     groups: list[LabelledRows] = []
     most = max(100, MAX_DRAWN // len(fits.parts))
@@ -58,7 +58,7 @@ def labelled_rows(fits: Fits, data: Any = None) -> list[LabelledRows]:
 
 
 def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
-    """Each part, and the rows of the table that were fitted by it; None without a table."""
+    """Each part, and the rows of the table that it was fitted to; None without a table."""
     if data is None:
         yield from ((part, None) for part in fits.parts)
         return
@@ -68,7 +68,7 @@ def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
         raise LawdslError(Diagnostic("G0104", message, help=help))
     declared = fits.read_law().declarations
     first = fits.parts[0]
-    # conditions are on the table as it is; those of the parts are met already
+    # the conditions have selected the rows of the table already; the parts' own are satisfied
     rows, _ = chosen_rows(read_table(data, fits.columns), first.data.where, drop_bad=True)
     table = labelled(declared, rows, fits.columns, fit_labels=fits.labels, drop_bad=True)
     for part in fits.parts:
@@ -77,7 +77,7 @@ def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
 
 
 def _by_label(part: Fit, rows: MeasuredRows) -> Iterator[tuple[str, MeasuredRows]]:
-    """The rows of a part by label, where several share its parameters."""
+    """The rows of a part by label, if several labels share its parameters."""
     marks = [name for name in rows.names if name.startswith(MARK)]
     if not marks:
         yield label_of(part) or "all rows", rows

@@ -1,7 +1,7 @@
 """Fit, and the table it was fitted to -> the rows that a figure draws.
 
-A fit keeps at most 256 of its rows. Given the table, a figure draws all of them, or a part of a
-long one: rows at even steps of their order, and those furthest from the law.
+A fit stores at most 256 of its rows. Given the table, a figure draws all rows, or a part of a long
+table: every k-th row, and those with the largest deviations from the law.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 MAX_DRAWN = 2_000
-"""Rows that a figure draws: more are not told from each other on a page."""
+"""Rows that a figure draws: more could not be distinguished on a page."""
 MAX_OUTLIERS = 50
 
 
@@ -42,12 +42,12 @@ class MeasuredRows:
         columns: their values, shape (variables, rows).
         target: the measured output, shape (rows,).
         fitted: the fitted law there, shape (rows,).
-        total: how many rows these are a part of.
-        read: how many were read: all of a table, else those that the fit keeps.
-        off: the median of |measured/fitted - 1| over these.
+        total: the number of rows of which these are a part.
+        read: the number of rows read: all of a table, else those that the fit stores.
+        off: the median of |measured/fitted - 1| over the rows read.
         r2: R² of all rows.
-        other: the name of the table where it is not the fitted one; "" where it is.
-        note: which rows these are; "" for all.
+        other: the name of the table if it is not the fitted one, else "".
+        note: a note on which rows these are; "" for all.
     """
 
     names: tuple[str, ...]
@@ -66,23 +66,23 @@ class MeasuredRows:
         return self.columns[self.names.index(name)]
 
     def at(self, rows: NDArray[Any]) -> MeasuredRows:
-        """Some of the rows, by a mask or by their positions; what is said of all stays as it is."""
+        """Select rows by a mask or by positions; statistics of all rows are unchanged."""
         columns, target, fitted = self.columns[:, rows], self.target[rows], self.fitted[rows]
         return replace(self, columns=columns, target=target, fitted=fitted)
 
     def thinned(self, most: int = MAX_DRAWN) -> MeasuredRows:
-        """The rows that a figure draws, `most` of them."""
+        """The rows that a figure draws, at most `most` of them."""
         kept, note = thinned(self.target - self.fitted, most)
         return replace(self.at(kept), note=note) if note else self
 
     @property
     def notes(self) -> list[str]:
-        """Which rows these are, where they are not all of the fitted ones."""
+        """Notes on which rows these are, if they are not all of the fitted ones."""
         return [*other_table_notes(self.other), *filter(None, [self.note])]
 
     @property
     def off_text(self) -> str:
-        """How far the rows are from the law."""
+        """The median deviation of the rows from the law, as text."""
         text = f"off by {100 * self.off:.2g} % in the median"
         return text if self.read == self.total else f"{text} of {self.read:,}"
 
@@ -93,11 +93,12 @@ def measured_rows(fit: Fit, law: Law, data: Any = None) -> MeasuredRows:
     Args:
         fit: the fit.
         law: its law.
-        data: a table, by a path, as a data frame or as a mapping of arrays; by default the rows that
-            the fit keeps.
+        data: a table: a path, a data frame or a mapping of arrays; by default the rows that the fit
+            stores.
 
     Raises:
-        LawdslError: a fit that keeps no rows, without its table (G0103); a table that does not suit.
+        LawdslError: no table for a fit that stores no rows (G0103); a table that the fit cannot be
+            applied to.
     """
     if data is not None:
         runs = rows_of_table(fit, law, data)
@@ -118,15 +119,15 @@ def rows_at(
     weights: Array | None = None,
     other: str = "",
 ) -> MeasuredRows:
-    """Rows, with the fitted law there.
+    """Rows with their fitted values.
 
     Args:
         fit: the fit.
         law: its law.
         columns: its variables, shape (variables, rows).
         target: the measured output, shape (rows,).
-        weights: of the rows, shape (rows,); None where all are equal.
-        other: the name of their table where it is not the fitted one.
+        weights: the weights of the rows, shape (rows,); None where all are equal.
+        other: the name of their table if it is not the fitted one.
     """
     names, count = tuple(q.name for q in law.variables), len(target)
     fitted = law_values(fit, law, columns)
@@ -143,9 +144,9 @@ def median_distance(target: Array, fitted: Array) -> float:
 
 
 def law_values(fit: Fit, law: Law, columns: Array) -> Array:
-    """The fitted law at points of a figure's own, shape (variables, points): shape (points,).
+    """The fitted law at points chosen by a figure, shape (variables, points): shape (points,).
 
-    A public prediction would warn of each that lies beyond the trust horizon.
+    `Fit.predict` would warn about points beyond the trust horizon.
     """
     with np.errstate(all="ignore"):
         problem = problem_of(law, columns, np.ones(columns.shape[1]), law.objective)
@@ -153,7 +154,8 @@ def law_values(fit: Fit, law: Law, columns: Array) -> Array:
 
 
 def table_of(names: Sequence[str], columns: Array) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Points as a table, and variable -> column: a header such as `r[s]` would have a unit in it.
+    """Points as a table, and the mapping from variables to its columns: a header such as `r[s]`
+    would be read as a name with a unit.
 
     Args:
         names: the variables.
@@ -164,14 +166,14 @@ def table_of(names: Sequence[str], columns: Array) -> tuple[dict[str, Array], di
 
 
 def thinned(residual: Array, most: int = MAX_DRAWN) -> tuple[NDArray[np.int64], str]:
-    """The rows of a table that are drawn: all, or a part where they are many.
+    """The rows of a table that are drawn: all, or a part if they are many.
 
     Args:
-        residual: of each row, shape (rows,).
-        most: how many are drawn.
+        residual: the residual of each row, shape (rows,).
+        most: the largest number of rows.
 
     Returns:
-        Their positions, and a note that says which they are; "" for all.
+        Their positions, and a note on which rows they are; "" for all.
     """
     count = len(residual)
     if count <= most:

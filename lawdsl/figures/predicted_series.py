@@ -1,4 +1,4 @@
-"""Predictions -> the series that a figure draws: along which variable, in which groups."""
+"""Predictions -> the series that a figure draws: their horizontal axis and their groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lawdsl.fitting.prediction_bands import BAND_ARRAYS
 Array = NDArray[np.float64]
 
 RESERVED = ("row", "group", "value", *BAND_ARRAYS)
-"""Columns of the tidy table, which no variable may be called."""
+"""Columns of the tidy table, whose names variables must not have."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class PredictedSeries:
         points: the predictions.
         x: the variable of the horizontal axis; None where none varies.
         groups: the texts of the groups, at least one.
-        is_scatter: whether the groups are too many to be told apart: points are not joined then.
-        columns: the tidy table: the points, row, group, and the arrays of the band.
+        is_scatter: whether there are too many groups to distinguish; points are not joined then.
+        columns: the tidy table: the variables, `row`, `group`, and the arrays of the band.
         notes: what was left out.
     """
 
@@ -49,14 +49,14 @@ class PredictedSeries:
 
     @property
     def finite(self) -> dict[str, list[Any]]:
-        """The table with null in place of ends that are infinite."""
+        """The table with null in place of infinite ends."""
         return {
             name: [v if not isinstance(v, float) or np.isfinite(v) else None for v in values]
             for name, values in self.columns.items()
         }
 
     def is_dense(self, least: int) -> bool:
-        """Whether each group has so many points that a band joins them."""
+        """Whether each group has at least `least` points, so that a band is drawn."""
         counts = [self.columns["group"].count(group) for group in self.groups]
         return min(counts) >= least
 
@@ -67,12 +67,12 @@ class PredictedSeries:
 
 
 def series_of(points: PredictedPoints, x: str | None, color: str | None) -> PredictedSeries:
-    """Choose what predictions are drawn along, and in which groups.
+    """Choose the horizontal axis and the groups of predictions.
 
     Args:
         points: the predictions.
         x: the variable of the horizontal axis, or None to choose it.
-        color: that of the groups, or None for all others that vary.
+        color: the variable of the groups, or None for all others that vary.
 
     Raises:
         LawdslError: a name that the points do not have, or that does not vary in numbers (G0104); a
@@ -81,7 +81,7 @@ def series_of(points: PredictedPoints, x: str | None, color: str | None) -> Pred
     _check_names(points, x, color)
     refuse_own_columns("predictions", points.variables, RESERVED)
     given = dict(zip(points.names, zip(*points.points, strict=True), strict=True))
-    # a table may have a column `run`, as the band has
+    # a table may have a column `run`, which is also an array of the band
     wanted = {*(points.variables or points.names), x, color} - {*RESERVED}
     cells = {name: values for name, values in given.items() if name in wanted}
     numbers = {n: values for n in cells if (values := _numbers(cells[n])) is not None}
@@ -93,7 +93,7 @@ def series_of(points: PredictedPoints, x: str | None, color: str | None) -> Pred
         raise LawdslError(Diagnostic("G0104", message, help=help))
     chosen = x or max((n for n in varying if n != color), key=lambda n: counts[n], default=None)
     groups = _groups(points, cells, numbers, chosen, color)
-    return _arranged(points, cells, numbers, chosen, groups)
+    return _sorted_series(points, cells, numbers, chosen, groups)
 
 
 def _check_names(points: PredictedPoints, *names: str | None) -> None:
@@ -105,7 +105,7 @@ def _check_names(points: PredictedPoints, *names: str | None) -> None:
 
 
 def _numbers(values: Sequence[Any]) -> Array | None:
-    """A column as finite numbers; None where it is not made of them."""
+    """A column as finite numbers; None if it has other cells."""
     try:
         numbers = np.array([float(v) for v in values], dtype=np.float64)
     except (TypeError, ValueError):
@@ -120,7 +120,9 @@ def _groups(
     x: str | None,
     color: str | None,
 ) -> list[str]:
-    """The text of the group of each point: what else varies, unless it follows from `x`."""
+    """The text of the group of each point: the other varying values, unless they are a function of
+    `x`.
+    """
     if x is None:
         return [""] * len(points.points)
     others = [color] if color else [n for n in numbers if n != x]
@@ -137,7 +139,7 @@ def _groups(
 
 
 def _follows(values: Array, x: Array) -> bool:
-    """Whether values are a monotone function of `x`, as the last share is of another."""
+    """Whether values are a monotone function of `x`, as the last share of a mixture is of another."""
     order = np.lexsort((values, x))
     at, ordered = x[order], values[order]
     steps = np.diff(ordered)
@@ -149,7 +151,7 @@ def _text(cell: Any) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
-def _arranged(
+def _sorted_series(
     points: PredictedPoints,
     cells: Mapping[str, Sequence[Any]],
     numbers: dict[str, Array],

@@ -1,9 +1,9 @@
-"""Runs of a sweep, from its plan or from a table of runs -> what a figure draws of them."""
+"""Runs of a sweep, from its plan or from a table of runs -> the quantities that a figure draws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.arrow_arrays import to_numpy
-from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.figures import theme
+from lawdsl.figures.run_table import numbers_of, read_runs, unit_size
 from lawdsl.fitting.extrapolation.run_size import FLOP_PER_PARAMETER_AND_TOKEN
 
 Array = NDArray[np.float64]
@@ -35,28 +34,30 @@ STATES: Mapping[str, str] = {
     "crashed": FAILED,
     "killed": FAILED,
 }
-"""Status of a run -> the state that is drawn; of any other it is to come."""
-MAX_NAMED = 100  # sizes that are models of their own
+"""Status of a run -> the state that is drawn; runs of any other status are still to come."""
+MAX_NAMED = 100  # sizes that are treated as models of their own
 
 
 @dataclass(frozen=True, eq=False)
 class SweepRuns:
-    """Runs, one an entry.
+    """Runs, one entry each.
 
     Attributes:
-        name: of the sweep, or of the table.
-        models: the names of models, the last empty: of runs that name none.
-        model: which of them each run has, shape (runs,).
-        state: which of STATE_NAMES each run has, shape (runs,).
+        name: the name of the sweep, or of the table.
+        models: the names of the models; the last is empty, for runs that name no model.
+        model: the index of each run's model, shape (runs,).
+        state: the index of each run's state in STATE_NAMES, shape (runs,).
         N: parameters without embeddings, in `units["N"]`, shape (runs,).
-        D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
-        finished: the share of its steps that is done.
-        flop: of the whole run; nan where N or D of a table has no unit.
-        seconds: that remain until all runs are done, estimated; None where it is not known.
-        shares: corpus -> its share of each run.
+        D: tokens of the whole run, in `units["D"]`; those of the last row, if the runs are from a
+            table.
+        finished: the completed share of each run's steps, shape (runs,).
+        flop: the FLOP of the whole run; nan where N or D of a table has no unit.
+        seconds: the estimated time until all runs are done (s); None where it is not known.
+        shares: corpus -> its share in each run, shape (runs,).
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
         units: N, D and L -> their units as text; empty for none.
         domain: the corpus whose share is varied; empty where none is named.
+        note: how many rows were left out; empty for none.
     """
 
     name: str
@@ -72,36 +73,45 @@ class SweepRuns:
     losses: Mapping[str, Array]
     units: Mapping[str, str]
     domain: str = ""
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.model)
 
     def count(self, state: str) -> int:
-        """How many runs are in a state."""
+        """The number of runs in a state."""
         return int(np.sum(self.are(state)))
 
     def are(self, state: str) -> NDArray[np.bool_]:
-        """Which runs are in a state, shape (runs,)."""
+        """The mask of runs in a state, shape (runs,)."""
         of_state: NDArray[np.bool_] = self.state == STATE_NAMES.index(state)
         return of_state
 
 
-def runs_of(source: Any) -> SweepRuns:
+def runs_of(
+    source: Any, columns: Mapping[str, str] | None = None, *, drop_bad: bool = False
+) -> SweepRuns:
     """The runs of a plan or of a table.
 
     Args:
+        columns: N, D or L -> the column of the table that it is.
+        drop_bad: whether rows of a table that are no runs are left out, instead of refused.
         source: the plan of a sweep, a table of runs as `lawdsl collect` makes it, or what is read
             as one: a path, a data frame, a mapping of arrays.
 
     Raises:
         LawdslError: a table without columns N and D, or without a row that has both (G0113), or one
-            that cannot be read.
+            that cannot be read; columns of a plan (G0104).
     """
     if hasattr(source, "supplies"):  # a plan, whose class lies in a room below
+        if columns or drop_bad:
+            message = "the plan of a sweep has no columns and no bad rows"
+            raise LawdslError(Diagnostic("G0104", message, help="leave the options out"))
         return _of_plan(source.to_json())
     if not isinstance(source, Table):
-        source = read_table(getattr(source, "columns", source))
-    return _of_table(source)
+        source = getattr(source, "columns", source)
+    table, note = read_runs(source, columns or {}, drop_bad=drop_bad)
+    return replace(_of_table(table), note=note)
 
 
 def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
@@ -136,16 +146,11 @@ def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
 
 
 def _of_table(table: Table) -> SweepRuns:
-    """The last row of each run; each row is a run where no column names them.
+    """The last row of each run; each row counts as a run if no column names the runs.
 
     Raises:
-        LawdslError: no columns N and D, or no row that has both (G0113).
+        LawdslError: no row has both N and D (G0113).
     """
-    missing = [name for name in ("N", "D") if name not in table.columns]
-    if missing:
-        message = f"{table.name} has no column {' and no column '.join(missing)}"
-        help = "give a table of runs, as `lawdsl collect` makes it, with columns N and D"
-        raise LawdslError(Diagnostic("G0113", message, help=help))
     tokens = table.numbers("D")
     if not np.any(np.isfinite(tokens) & np.isfinite(table.numbers("N"))):
         message = f"no row of {table.name} has both N and D"
@@ -164,6 +169,7 @@ def _of_table(table: Table) -> SweepRuns:
         state = _state_codes(names_of_states)[codes]
     models, model = _models(rows, parameters)
     units = rows.units
+    unit_of_active = units.get("N_active") or units.get("N", "")
     return SweepRuns(
         name=Path(table.name).name,
         models=models,
@@ -173,12 +179,11 @@ def _of_table(table: Table) -> SweepRuns:
         D=tokens,
         finished=(state == done).astype(np.float64),
         flop=FLOP_PER_PARAMETER_AND_TOKEN
-        * (1.0 if units.get("N") and units.get("D") else np.nan)
-        * (active * _size(units.get("N", "")))
-        * (tokens * _size(units.get("D", ""))),
+        * (active * unit_size(unit_of_active, "param"))
+        * (tokens * unit_size(units.get("D", ""), "token")),
         seconds=None,
-        shares={name.removeprefix("r_"): _numbers(rows, name) for name in names},
-        losses={name.removeprefix("L_"): _numbers(rows, name) for name in losses},
+        shares={name.removeprefix("r_"): numbers_of(rows, name) for name in names},
+        losses={name.removeprefix("L_"): numbers_of(rows, name) for name in losses},
         units={
             "N": units.get("N", ""),
             "D": units.get("D", ""),
@@ -201,7 +206,7 @@ def _last_rows(table: Table, tokens: Array) -> NDArray[np.int64]:
 
 
 def _texts(table: Table, name: str) -> tuple[list[str], Codes]:
-    """The distinct texts of a column, and which of them each row has, shape (rows,)."""
+    """The distinct texts of a column, and the index of each row's text, shape (rows,)."""
     encoded = table.columns[name].combine_chunks().dictionary_encode()
     cells = [str(cell).strip() for cell in encoded.dictionary.to_pylist()]
     codes = np.nan_to_num(to_numpy(encoded.indices), nan=len(cells)).astype(np.int64)
@@ -209,13 +214,13 @@ def _texts(table: Table, name: str) -> tuple[list[str], Codes]:
 
 
 def _state_codes(status: Sequence[str]) -> Codes:
-    """The state of each status; a row without one is a measurement, and done."""
+    """The state of each status; a row without a status is a finished measurement."""
     states = [STATES.get(text, COMING) if text else DONE for text in status]
     return np.array([STATE_NAMES.index(state) for state in states], dtype=np.int64)
 
 
 def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
-    """The names of models, and which of them each row has: their sizes where none is named."""
+    """The names of models, and the index of each row's model; sizes where no model is named."""
     if "model" in rows.columns:
         names, codes = _texts(rows, "model")
         return tuple(names), codes
@@ -223,31 +228,14 @@ def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
     return (*levels.labels, ""), levels.codes
 
 
-def _numbers(table: Table, name: str) -> Array:
-    """A column as numbers, nan where it has none."""
-    readable = table.readable(name)
-    values = np.full(len(table), np.nan)
-    if readable.any():
-        values[readable] = table.keep(readable).numbers(name)
-    return values
-
-
-def _size(unit: str) -> float:
-    """How many base units a unit is: 1e9 for Gparam; 1 for none."""
-    try:
-        return size_and_dimension(parse_unit(unit))[0] if unit else 1.0
-    except (KeyError, ValueError):
-        return 1.0
-
-
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The values of a variable that are told from each other, ascending, or ranges of many.
+    """The distinct values of a variable, ascending, or ranges if there are many.
 
     Attributes:
-        labels: of each, to three digits.
-        codes: of which of them each run has, shape (runs,); -1 for none.
-        are_ranges: whether they are ranges, of which a label is the middle.
+        labels: the label of each level, to three digits.
+        codes: the index of each run's level, shape (runs,); -1 for none.
+        are_ranges: whether they are ranges, labelled by their middles.
     """
 
     labels: tuple[str, ...]
@@ -256,18 +244,19 @@ class Levels:
 
 
 def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
-    """The distinct values of a variable; of more than `most`, ranges, even on their axis.
+    """The distinct values of a variable; if there are more than `most`, ranges that are evenly
+    spaced on their axis.
 
     Args:
         values: shape (runs,); nan for none.
-        most: levels.
-        linear: whether ranges are even on a linear axis, whatever the values suggest.
+        most: the largest number of levels.
+        linear: whether ranges are evenly spaced on a linear axis even if the values span decades.
     """
     known = np.isfinite(values)
     distinct = np.unique(values[known])
     if len(distinct) <= most:
         labels = [theme.short(v) for v in distinct]
-        unique = list(dict.fromkeys(labels))  # values alike in three digits are one level
+        unique = list(dict.fromkeys(labels))  # values that agree to three digits are one level
         places = np.array([unique.index(label) for label in labels] or [0], dtype=np.int64)
         codes = places[
             np.searchsorted(distinct, np.where(known, values, 0.0)).clip(0, len(places) - 1)
@@ -282,14 +271,15 @@ def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
 
 
 def counted(across: Levels, down: Levels, state: Codes) -> list[dict[str, Any]]:
-    """Count runs at each pair of levels that some run has.
+    """Count the runs at each pair of levels that occurs.
 
     Args:
-        across, down: the levels of all runs.
-        state: which of STATE_NAMES each run has, shape (runs,).
+        across, down: the levels of both variables.
+        state: the index of each run's state in STATE_NAMES, shape (runs,).
 
     Returns:
-        For each pair `across` and `down`, their labels, and how many runs are done, to come, failed.
+        For each pair the labels `across` and `down`, and the numbers of runs that are done, to come
+        and failed.
     """
     known = (across.codes >= 0) & (down.codes >= 0)
     shape = len(across.labels), len(down.labels), len(STATE_NAMES)

@@ -1,8 +1,8 @@
-"""The look of all figures: colours, axes, titles.
+"""The appearance of all figures: colours, axes, titles.
 
-Colours are those of Okabe and Ito (2008), which colour-blind readers tell from each other, in an
-order whose first four differ in lightness too, for print without colour. The background is white,
-so that a figure can be read on a dark page.
+Colours are those of Okabe and Ito (2008), which colour-blind readers can distinguish, in an order
+whose first four also differ in lightness, for printing without colour. The background is white, so
+that a figure can be read on a dark page.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW, GREY = "#E69F00", "#56B4E9", "#F0E442", "#6B6B6B"
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, GREY, "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "arrow")
-"""Marks of groups, beside their colours: for print, and for those who see no colours."""
-SEQUENTIAL_EXTENT = (0.0, 0.88)  # of viridis, whose last yellow is lost on white
+"""Shapes of groups, in addition to their colours: for print, and for readers who do not see
+colours.
+"""
+SEQUENTIAL_EXTENT = (0.0, 0.88)  # range of viridis, whose last yellow is invisible on white
 WIDTH, HEIGHT = 460, 300
 PANEL_WIDTH, PANEL_HEIGHT = 250, 160  # of small multiples
 TITLE_CHARACTER, SUBTITLE_CHARACTER = 7.0, 5.2  # mean widths in pixels, by which titles are wrapped
 MAX_TICKS = 7
-MAX_GROUPS = 7  # that a reader tells from each other by colour and mark
+MAX_GROUPS = 7  # groups that a reader can distinguish by colour and mark
 KEY_LINE, KEY_ROW, KEY_CHARACTER = 22, 16, 5.4  # px of the key of a panel
-TAIL = 3.0  # times the range in the middle of the values: beyond, a curve leaves its panel
+TAIL = 3.0  # times the central range of the values: a curve is cut off further out
 
 
 def is_logarithmic(values: ArrayLike) -> bool:
-    """Whether values span more than one and a half decades, all of them positive."""
+    """Whether values are all positive and span more than one and a half decades."""
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
     return bool(array.size and spans_decades(np.min(array), np.max(array)))
 
 
 def ticks(low: float, high: float, logarithmic: bool) -> list[float] | None:
-    """Values of the ticks of an axis from `low` to `high`; None to leave them to Vega."""
+    """The ticks of an axis from `low` to `high`; None to leave them to Vega."""
     if not logarithmic:
         return None
     decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
@@ -59,27 +61,33 @@ LABELS = (
     "? replace(format(datum.value, '.0e'), 'e+', 'e') : abs(datum.value) >= 1e4 "
     "? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~g')"
 )
-"""Labels of ticks as papers write sizes: 7B parameters, 1.4T tokens."""
+"""Labels of ticks, with sizes as in papers: 7B parameters, 1.4T tokens."""
 
 
-def short(value: float) -> str:
-    """A number in a title or beside a mark, in three digits, as axes write it: 9.05B, 0.627, 2e21."""
+def short(value: float, digits: int = 3) -> str:
+    """A number in a title or beside a mark, in so many digits, as axes write it: 9.05B, 0.627, 2e21."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    rounded = float(f"{value:.2e}")
+    rounded = float(f"{value:.{digits - 1}e}")
     if 1000 <= abs(rounded) < 1e4:
         return f"{rounded:.0f}"
     if not 1e4 <= abs(rounded) < 1e15:
-        return f"{rounded:.3g}".replace("e+", "e").replace("e-0", "e-")
+        return f"{rounded:.{digits}g}".replace("e+", "e").replace("e-0", "e-")
     power = min(int(math.log10(abs(rounded)) / 3 + 1e-9), 4)
-    return f"{rounded / 1000**power:.3g}{' kMBT'[power]}"
+    return f"{rounded / 1000**power:.{digits}g}{' kMBT'[power]}"
+
+
+def label(value: float) -> str:
+    """A value of a group, as its legend has it: in four digits, as axes write it."""
+    return short(value, 4)
 
 
 def power(value: float, digits: int = 2) -> str:
-    """A number in so many digits, with powers of ten as axes write them: 7.6e12, 8.026e-5."""
+    """A number to `digits` digits, with powers of ten as axes show them: 7.6e12, 8.026e-5."""
     return f"{value:.{digits}g}".replace("e+", "e").replace("e-0", "e-").replace("e0", "e")
 
 
+MARGIN = 0.03  # of a linear axis beyond its values, so that no mark is cut
 NARROW = 0.05  # the span of an axis, relative to its values
 
 
@@ -93,16 +101,16 @@ def axis(
     logarithmic: bool | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Any:
-    """A positional channel of numbers; logarithmic where they span decades.
+    """A positional channel of numbers; logarithmic if they span decades.
 
     Args:
         field: the column.
-        title: of the axis, with its unit.
+        title: the title of the axis, with its unit.
         values: all values that are drawn.
         channel: "x" or "y".
-        zero: whether a linear axis begins at 0.
-        logarithmic: True or False to override what the values suggest.
-        ends: of a linear axis; by default those that suit the values.
+        zero: whether a linear axis starts at 0.
+        logarithmic: True or False to override the choice by the values.
+        ends: the ends of a linear axis; by default round numbers around the values.
     """
     import altair as alt
 
@@ -110,7 +118,7 @@ def axis(
     array = array[np.isfinite(array)]
     low, high = (float(np.min(array)), float(np.max(array))) if array.size else (0.0, 1.0)
     log = is_logarithmic(array) if logarithmic is None else logarithmic and low > 0
-    # the title and the subtitle of a figure leave no room for a domain far wider than the data
+    # a domain far wider than the data would hide their variation
     scale = (
         alt.Scale(type="log", domain=padded(low, high), nice=False) if log else alt.Scale(zero=zero)
     )
@@ -118,7 +126,7 @@ def axis(
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     shape = alt.Axis(title=title, labelExpr=LABELS)
     if not log and channel == "x" and high - low < NARROW * max(abs(high), abs(low)):
-        shape.tickCount = 5  # their labels are long
+        shape.tickCount = 5  # long labels
     positions = ticks(low, high, log)
     if positions is not None:
         shape.values = positions
@@ -133,9 +141,9 @@ def ranged_y(
 
     Args:
         field: the column.
-        title: of the axis.
+        title: the title of the axis.
         low, high: its ends.
-        logarithmic: whether the axis is.
+        logarithmic: whether the axis is logarithmic.
     """
     import altair as alt
 
@@ -155,20 +163,21 @@ def key(
     width: int,
     thickness: float = 2.0,
 ) -> list[Any]:
-    """What the lines of a panel are, as layers above it: a legend would stand above all panels.
+    """The key of the lines of a panel, as layers above it; a Vega legend would be placed above all
+    panels.
 
     Args:
-        names: of the lines.
-        colors, dashes: theirs.
-        width: of the panel, px.
-        thickness: of the lines, px; more where they stand for bars.
+        names: the names of the lines.
+        colors, dashes: the colours and dash patterns of the lines.
+        width: the width of the panel, px.
+        thickness: the thickness of the lines, px; larger where they represent bars.
 
     Returns:
         Layers of marks and texts, in rows above the panel.
     """
     import altair as alt
 
-    rows: list[list[tuple[int, int]]] = [[]]  # number of the name, and where it begins
+    rows: list[list[tuple[int, int]]] = [[]]  # index of the name, and its start
     start = 0
     for i, name in enumerate(names):
         length = KEY_LINE + 6 + round(KEY_CHARACTER * len(name)) + 12
@@ -194,12 +203,12 @@ def key(
 def visible_range(
     columns: Sequence[NDArray[np.float64]], centre: float | None = None
 ) -> tuple[float, float]:
-    """The ends of an axis: of the values, without tails that would flatten all others.
+    """The ends of an axis that covers the values except for tails that would compress all others.
 
     Args:
-        columns: at least one array of values, each of shape (points,); those that are not finite
-            do not count.
-        centre: a value that has to be seen.
+        columns: at least one array of values, each of shape (points,); values that are not finite
+            are ignored.
+        centre: a value that must be visible.
 
     Returns:
         The ends; 0 and 1 where no value is finite.
@@ -220,18 +229,20 @@ def visible_range(
 
 
 def padded(low: float, high: float) -> list[float]:
-    """The domain of a logarithmic axis: a little wider than the values."""
+    """The domain of a logarithmic axis: slightly wider than the values."""
     margin = (high / low) ** 0.04 if high > low else 1.5
     return [low / margin, high * margin]
 
 
 def escaped(field: str) -> str:
-    """A column's name as Vega-Lite reads it: dots, brackets and colons would be paths and types."""
+    """A column's name escaped for Vega-Lite, where dots, brackets and colons denote paths and
+    types.
+    """
     return "".join(f"\\{c}" if c in ".[]:\\" else c for c in field)
 
 
 def color(field: str, title: str, values: Sequence[Any]) -> alt.Color:
-    """The colour of groups of labels."""
+    """The colour channel of groups of labels."""
     import altair as alt
 
     domain = list(dict.fromkeys(values))
@@ -240,14 +251,14 @@ def color(field: str, title: str, values: Sequence[Any]) -> alt.Color:
 
 
 def gradient(field: str, title: str, values: ArrayLike) -> alt.Color:
-    """The colour of groups of numbers.
+    """The colour channel of groups of numbers.
 
-    All marks that have it must be of one kind, strokes (lines and hollow points) or fills: Vega
-    draws no gradient for a legend of both.
+    All marks that use it must be of one kind, strokes (lines and hollow points) or fills: Vega
+    draws no gradient legend for both.
 
     Args:
         field: the column.
-        title: of the legend.
+        title: the title of the legend.
         values: all values that are drawn.
     """
     import altair as alt
@@ -266,7 +277,7 @@ def gradient(field: str, title: str, values: ArrayLike) -> alt.Color:
 
 
 def shape(field: str, title: str, values: Sequence[str]) -> alt.Shape:
-    """The marks of groups."""
+    """The shape channel of groups."""
     import altair as alt
 
     domain = list(dict.fromkeys(values))
@@ -274,11 +285,35 @@ def shape(field: str, title: str, values: Sequence[str]) -> alt.Shape:
     return alt.Shape(f"{escaped(field)}:N", title=title, scale=scale)
 
 
-def labelled(chart: alt.Chart, **mark: Any) -> list[alt.Chart]:
-    """Layers of text on a white halo, which is read in front of other marks.
+def apart(places: ArrayLike, gap: float) -> list[float]:
+    """By how much labels are moved so that none covers another.
 
     Args:
-        chart: a chart with its encoding of positions and text.
+        places: of the labels along one direction, px, shape (labels,).
+        gap: the least distance between two, px.
+
+    Returns:
+        The shift of each, px, in the same direction.
+    """
+    wanted = np.asarray(places, dtype=np.float64)
+    order = np.argsort(wanted, kind="stable")
+    placed = wanted[order]
+    for _ in range(len(placed)):  # two that are close move away from each other, alike
+        for k in range(len(placed) - 1):
+            lack = gap - (placed[k + 1] - placed[k])
+            if lack > 1e-9:
+                placed[k] -= lack / 2
+                placed[k + 1] += lack / 2
+    shifts = np.empty(len(placed))
+    shifts[order] = placed - wanted[order]
+    return [round(float(shift), 1) for shift in shifts]
+
+
+def labelled(chart: alt.Chart, **mark: Any) -> list[alt.Chart]:
+    """Layers of text with a white halo, legible in front of other marks.
+
+    Args:
+        chart: a chart that encodes positions and text.
         mark: properties of the text, such as align and dy.
     """
     properties: dict[str, Any] = {"fontSize": 10, "color": _TEXT} | mark
@@ -298,9 +333,9 @@ def titled(
     Args:
         chart: the chart, without a configuration.
         title: what it shows.
-        subtitle: further lines: what the marks are, what was left out.
-        description: for readers who do not see it.
-        width: of the chart in pixels, to which titles are wrapped.
+        subtitle: further lines: the meaning of the marks, what was left out.
+        description: the alternative text.
+        width: the width of the chart in pixels, to which titles are wrapped.
     """
     import altair as alt
 
@@ -311,12 +346,30 @@ def titled(
     return named.properties(title=heading, description=description).configure(**CONFIG)
 
 
-def wrapped(text: str, characters: int) -> list[str]:
-    """A text in lines of so many characters at most, of about equal length, as titles take it.
+def add_to_subtitle(chart: Any, lines: Sequence[str], description: str) -> None:
+    """Put lines above the subtitle of a chart that `titled` has made.
 
-    An equation, `D = 0.064`, stays on one line.
+    Args:
+        chart: it is changed.
+        lines: each is wrapped to the width of a figure.
+        description: of the chart with them.
+    """
+    characters = int(WIDTH / SUBTITLE_CHARACTER)
+    added = [part for line in lines for part in wrapped(line, characters)]
+    title = chart["title"]
+    title["subtitle"] = [*added, *title["subtitle"]]
+    chart["description"] = description
+
+
+def wrapped(text: str, characters: int) -> list[str]:
+    """A text wrapped to lines of at most `characters` characters and about equal length, as titles
+    require.
+
+    An equation, `D = 0.064`, stays on one line, R² with its value, and a number with its %/decade.
     """
     joined = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    joined = joined.replace("R² ", "R²\N{NO-BREAK SPACE}")
+    joined = joined.replace(" %/decade", "\N{NO-BREAK SPACE}%/decade")
     lines = _wrapper(characters).wrap(joined)
     longest = max(len(word) for word in [*joined.split(" "), ""])
     for fewer in range(characters - 1, longest, -1):
@@ -336,7 +389,7 @@ _GRID = "#E4E4E4"
 CONFIG: Mapping[str, Any] = {
     "background": "white",
     "font": "Helvetica, Arial, sans-serif",
-    # a figure has a description; one for each mark would make files many times larger
+    # a figure has one description; one for each mark would make files many times larger
     "mark": {"aria": False},
     "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
     "axis": {
@@ -369,7 +422,7 @@ CONFIG: Mapping[str, Any] = {
 
 
 def grid(low: float, high: float, count: int, *, logarithmic: bool) -> NDArray[np.float64]:
-    """Points from `low` to `high`, even on their axis: shape (count,)."""
+    """Points from `low` to `high`, evenly spaced on their axis: shape (count,)."""
     if logarithmic:
         return np.geomspace(low, high, count)
     return np.linspace(low, high, count)

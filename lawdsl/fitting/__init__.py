@@ -1,1 +1,1 @@
-"""Law + table -> Fit."""
+"""Law + table -> Fit: parameters, intervals, diagnostics and predictions."""

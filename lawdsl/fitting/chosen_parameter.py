@@ -1,4 +1,4 @@
-"""A parameter that is chosen before the others are fitted, in an objective in two steps."""
+"""A parameter that is chosen before the others are fitted, in a two-step objective."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lawdsl.fitting.problem import Problem
 
 @dataclass(frozen=True)
 class ChosenParameter:
-    """A parameter that was chosen before the fit, in which it is fixed.
+    """A parameter that was chosen before the fit and is fixed in it.
 
     Attributes:
-        criterion: by which it was chosen.
-        value: the value chosen.
+        criterion: the criterion by which it was chosen.
+        value: the chosen value.
         law: the law in which the parameter is free.
-        problem: the objective of that law, with its data.
+        problem: the minimisation problem of that law, with its data.
     """
 
     criterion: LinearityCriterion
@@ -33,9 +33,9 @@ class ChosenParameter:
     def of(
         cls, criterion: LinearityCriterion, law: PreparedLaw, problem: Problem
     ) -> ChosenParameter:
-        """The parameter at the value that the criterion chooses."""
+        """The parameter at the value chosen by a criterion."""
         return cls(criterion, criterion.value(), law, problem)
 
     def with_entry(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
-        """An array of the parameters that were fitted, with the entry of this one inserted."""
+        """An array of the fitted parameters, with the entry of this parameter inserted."""
         return np.insert(others, self.criterion.number, value)

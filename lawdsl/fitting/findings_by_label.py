@@ -1,4 +1,4 @@
-"""Fits of many labels -> their diagnostics, each one once, with the labels that it concerns."""
+"""Fits of many labels -> their diagnostics, each once, with the labels that it concerns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.result import Fit
 from lawdsl.language.printer import with_subscripts
 
-MAX_LABELS_LISTED = 8  # in the place of a diagnostic
+MAX_LABELS_LISTED = 8  # labels in the location of a diagnostic
 INDEXED_NAME = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
 
 
 def merge_findings(parts: Sequence[Fit]) -> list[Diagnostic]:
     """Merge the diagnostics of several fits, in the order in which they first occur.
 
-    Diagnostics that differ in the label of the rows only are merged: those about `t[github, web]`
+    Diagnostics that differ only in the label of the rows are merged: those about `t[github, web]`
     and about `t[books, web]` become one about `t[i, web]`.
     """
     parts_by_finding: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
@@ -34,7 +34,7 @@ def merge_findings(parts: Sequence[Fit]) -> list[Diagnostic]:
 
 
 def label_of(part: Fit) -> str:
-    """The label of the rows of a part; empty where the rows are of all labels."""
+    """The label of the rows of a part; empty if the part contains rows of all labels."""
     return part.law.instance.text if part.law.instance else ""
 
 
@@ -93,8 +93,8 @@ def listed_labels(labels: Sequence[str], parts: int) -> str:
     """List labels as text, at most eight by name.
 
     Args:
-        labels: to list.
-        parts: the number of all labels; "all N labels" if these are all.
+        labels: the labels to list.
+        parts: the total number of labels; the text is "all N labels" if these are all.
     """
     if len(labels) == parts > 1:
         return f"all {parts} labels"

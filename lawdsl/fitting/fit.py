@@ -1,4 +1,6 @@
-"""Law + table + options -> Fit or Fits: parameters that minimise the objective, with errors."""
+"""Law + table + options -> Fit or Fits: the parameters that minimise the objective, with standard
+errors.
+"""
 
 from __future__ import annotations
 
@@ -63,44 +65,45 @@ def fit(
     Args:
         law: a law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
-        starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
-            agree; `"declared"` for those of the law's file; or one start, parameter -> value.
-        objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
+        starts: the number of random starts; `"auto"` adds starts until several agree; `"declared"`
+            uses those of the law's file; a mapping parameter -> value is a single start.
+        objective: a loss and the scale of its residuals that replace the law's own: huber(log),
             squared(raw), absolute(log), quantile(log) and so on.
-        delta: Huber's delta in place of the law's own.
-        quantile: share of rows below the fit under a quantile loss, in place of the law's own.
-        where: one condition that rows must meet, `"size = 70M"`, or several.
-        settings: values in place of those of the law's settings, and of those that the table says.
-        without: one bound of the law to leave out, `"C > C0"`, or several.
-        fix: parameter -> value at which it is held, inside its domain.
-        tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
-        priors: Gaussian, `"log(alpha) = log(0.35) ± 0.35"`, one or several, in place of the law's own
-            of that parameter; `"none"` removes these, `"published"` stands for published values.
-        weights: the column that says how many rows a row stands for, or an array of that, shape
-            (rows of the table,); rows of weight 0 are left out.
+        delta: Huber's delta, replacing the law's own.
+        quantile: the share of rows below the fit under a quantile loss, replacing the law's own.
+        where: one condition that rows must satisfy, `"size = 70M"`, or several.
+        settings: values of settings that replace those of the law and of the table.
+        without: one bound of the law to omit, `"C > C0"`, or several.
+        fix: parameter -> value at which it is fixed, inside its domain.
+        tie: parameter -> formula of others that it equals, {"beta": "alpha"}.
+        priors: one Gaussian prior or several, `"log(alpha) = log(0.35) ± 0.35"`, which replace the
+            law's own priors of these parameters; `"none"` removes the law's own, `"published"`
+            stands for published values.
+        weights: the column with the weight of each row (the number of rows that it represents), or
+            an array of weights, shape (rows of the table,); rows of weight 0 are excluded.
         run: the column that identifies the training run of a row, or several. By default `run`,
-            `run_id` or `run_name`, where the law does not use it and its runs have several rows;
+            `run_id` or `run_name`, if the law does not use it and its runs have several rows;
             "none" for independent rows.
-        drop_bad: leave bad rows out, and count them, instead of refusing the table.
-        enforce: where a claim fails at the fitted values, fit again under bounds that keep it.
-        claims: decide the claims at the fitted values; one of many fits may go without.
-        rolled_check: predict the larger runs of the table from its smaller ones, and how far the fit
-            may be used; one of many fits may go without.
-        horizon: multiples of the largest fitted compute, 10, up to which predictions are needed
-            within 2 %; the fit warns (F0141) where they are not.
-        intervals: their method: `delta` from the slopes at the fit, `profile` from the profile of
-            the objective, `bootstrap` from fits to resampled rows or runs.
-        level: the level of the intervals.
-        resamples: how many fits of a bootstrap.
-        seed: the seed of the starts and the resamples; the same seed gives the same fit.
-        progress: called with how many starts, or resamples, are done, and of how many.
-        columns: variable or output of the law -> column, where the names differ; of a law with
+        drop_bad: exclude bad rows, and count them, instead of refusing the table.
+        enforce: if a claim fails at the fitted values, fit again under bounds that enforce it.
+        claims: whether to decide the claims at the fitted values; can be disabled for speed.
+        rolled_check: whether to predict the larger runs of the table from its smaller ones, and to
+            compute the trust horizon; can be disabled for speed.
+        horizon: the multiple of the largest fitted compute, such as 10, up to which predictions are
+            needed within 2 %; the fit warns (F0141) if they are less precise.
+        intervals: the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from
+            the profile of the objective; or `bootstrap`, from fits to resampled rows or runs.
+        level: the confidence level of the intervals.
+        resamples: the number of fits of a bootstrap.
+        seed: the random seed of the starts and the resamples; the same seed gives the same fit.
+        progress: called with the number of starts, or resamples, done, and their total.
+        columns: variable or output of the law -> column, where the names differ; for a law with
             index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.
-        named_columns: entries of `columns` as keywords, L="loss", but for names of options.
+        named_columns: entries of `columns` as keywords, L="loss", except for names of options.
 
     Returns:
-        The fit, or the fits of all labels of a law with index sets; with a `NotTrustedWarning` where
-        it is not trusted.
+        The fit, or the fits of all labels of a law with index sets. A fit that is not trusted
+        issues a `NotTrustedWarning`.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -143,8 +146,8 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     """Fit a law to measurements, with the options as one record.
 
     Args:
-        law: the law, with its changes applied.
-        table: as `fit` takes it.
+        law: the law, after its changes.
+        table: the table, as for `fit`.
         options: the options of the fit.
 
     Returns:
@@ -161,7 +164,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
 
 
 def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diagnostic]]:
-    """Laws for fits that use no priors, with a warning (F0138) if any states some.
+    """Laws for fits that do not use priors, with a warning (F0138) if any law declares some.
 
     Args:
         laws: the laws.
@@ -179,8 +182,8 @@ def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diag
 def in_one_step(
     law: Law, objective: str | None, delta: float | None, quantile: float | None = None
 ) -> Objective:
-    """The objective for fits to parts of a table, which cannot repeat a choice of parameters in
-    each part.
+    """The objective for fits to parts of a table, for which parameters cannot be chosen in a first
+    step.
 
     Args:
         law: the law.
@@ -204,7 +207,7 @@ def in_one_step(
 def chosen_objective(
     law: Law, objective: str | None, delta: float | None, quantile: float | None = None
 ) -> Objective:
-    """The law's objective, or another one in its place; `squared` alone is squared(raw).
+    """The law's objective, or the one that replaces it; `squared` alone is squared(raw).
 
     Args:
         law: the law.
@@ -218,7 +221,7 @@ def chosen_objective(
     """
     chosen = law.objective
     if chosen.choice is not None and chosen.choice.name not in {q.name for q in law.parameters}:
-        chosen = replace(chosen, choice=None)  # the parameter is fixed: no choice is left
+        chosen = replace(chosen, choice=None)  # the parameter is fixed: there is nothing to choose
     if objective is not None:
         name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:

@@ -1,8 +1,9 @@
-"""Law with index sets + table -> Fits: the rows of each label separately where the law allows it.
+"""Law with index sets + table -> Fits: the rows of each label are fitted separately if the law
+allows it.
 
-`L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` has a law for each label of i, without a common
-parameter: the objective is a sum of terms with separate parameters, so each label is a small
-problem of its own. Labels that share parameters are fitted together, with an indicator variable for
+`L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` defines a law for each label of i, without common
+parameters: the objective is a sum of terms with separate parameters, so each label is a small
+separate problem. Labels that share parameters are fitted together, with an indicator variable for
 each label that is 1 in its rows.
 """
 
@@ -33,9 +34,9 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     """Fit a law with index sets to a table.
 
     Args:
-        law: the law, with the changes that the options ask for.
+        law: the law, after the changes in the options.
         table: the measurements of all labels.
-        objective: what is minimised.
+        objective: the objective to be minimised.
         options: the options of the fit.
 
     Raises:
@@ -98,10 +99,11 @@ def _remaining_shares(labelled_rows: Labelled) -> dict[str, tuple[float, float]]
 
 
 def label_groups(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
-    """Iterate over the parts of a table that have no parameter in common: the labels of their rows.
+    """Yield the labels of the rows of each part of a table, where parts have no parameter in
+    common.
 
     Args:
-        law: the law, with index sets.
+        law: a law with index sets.
         instance: the labels of each set.
     """
     declared = law.declarations
@@ -110,7 +112,7 @@ def label_groups(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
 
 
 def _have_own_parameters(law: Law, instance: Instance, index: str) -> bool:
-    """Whether rows with different labels of an index share no parameter."""
+    """Whether rows with different labels of an index share no parameters."""
     earlier: set[str] = set()
     for label in instance.of(law.declarations, index):
         names = {q.name for q in law.at_labels(replace(instance, at={index: label})).parameters}
@@ -121,12 +123,13 @@ def _have_own_parameters(law: Law, instance: Instance, index: str) -> bool:
 
 
 def scaled_progress(progress: Progress | None, number: int, parts: int) -> Progress | None:
-    """Report the progress of one of several parts as that of all of them.
+    """Report the progress of one of several parts as progress of the whole.
 
     Args:
-        progress: called with the number of steps done, and their total; None for no reports.
-        number: the number of the part, from 0.
-        parts: how many parts there are.
+        progress: called with the number of steps done, and their total; None for no progress
+            reports.
+        number: the index of the part, from 0.
+        parts: the number of parts.
     """
     if progress is None:
         return None
@@ -136,7 +139,7 @@ def scaled_progress(progress: Progress | None, number: int, parts: int) -> Progr
 def _with_label_as_place(
     diagnostic: Diagnostic, labels_of_rows: Mapping[str, str], others: Sequence[str]
 ) -> Diagnostic:
-    """A diagnostic with the label of its rows as place. A label with few rows may be misspelt."""
+    """A diagnostic located at the label of its rows. A label with few rows may be misspelt."""
     label = ", ".join(labels_of_rows.values())
     location = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     alike = nearest(label, others) if diagnostic.code == "D0110" else None

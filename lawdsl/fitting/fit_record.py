@@ -1,4 +1,4 @@
-"""The frozen record of a fit: what it has determined, without what is computed from that."""
+"""The frozen record of a fit: its results, without values computed from them."""
 
 from __future__ import annotations
 
@@ -30,32 +30,31 @@ from lawdsl.fitting.verdicts import NOT_TRUSTED, verdict_for
 
 @dataclass(frozen=True)
 class FitRecord(StoredRecord):
-    """What a fit to a table has determined, as files store it.
+    """The results of a fit to a table, as stored in files.
 
     Attributes:
         parameters: name -> fitted parameter.
-        objective: what was minimised, and its value.
+        objective: the objective that was minimised, and its value.
         metrics: R² and mean absolute error on the fitted rows.
-        agreement: how many starts reached this minimum.
-        converged: whether the search ended in a minimum.
-        stopped: why it ended.
+        agreement: the number of starts, and of those that reached this minimum.
+        converged: whether the search converged to a minimum.
+        stopped: the reason why the search stopped.
         verdict: trusted, caution or not trusted.
-        diagnostics: the findings that the verdict rests on.
+        diagnostics: the findings on which the verdict is based.
         law: the law that was fitted.
-        data: the data it was fitted to.
-        claims: the verdict on each claim of the law for the fitted values.
+        data: a description of the fitted data.
+        claims: the verdict on each claim of the law at the fitted values.
         seed: the seed of the starts.
-        held: name -> parameter that is fixed at a value, or tied to a formula of the others.
+        held: name -> parameter that is fixed to a value, or tied to a formula of the others.
         optimality: the scaled gradient and curvature of the objective at the minimum.
         intervals: standard errors and intervals of the parameters.
-        spread: the covariance of the parameters; for a fit in two steps, of the law with the
-            parameter that was chosen first. None where it is not known: no residual degrees of
-            freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
-            without covariances.
-        priors: the priors that were declared, and what they have done; None for a fit without.
-        rows: the rows that predictions with a discrepancy are conditioned on. None where the output
+        spread: the covariance of the parameters; for a two-step fit, including the parameter that
+            was chosen first. None if it is not known: no residual degrees of freedom, two steps
+            without a bootstrap, more than 100 parameters, a file of a version without covariances.
+        priors: the declared priors and their effects; None for a fit without priors.
+        rows: the rows on which predictions with a discrepancy are conditioned. None if the output
             is not positive, and in a file of a version without them.
-        extrapolation: how far beyond the rows the fit may be used. None without `rows` or `spread`,
+        extrapolation: the assessment of the fit beyond its rows. None without `rows` or `spread`,
             and in a file of a version without it.
     """
 
@@ -98,12 +97,12 @@ class FitRecord(StoredRecord):
             use: `optimum`, `parameters`, `residuals` or `prediction`.
 
         Raises:
-            KeyError: another use.
+            KeyError: an unknown use.
         """
         return verdict_for(use, self.diagnostics)
 
     def distrust(self) -> list[Diagnostic]:
-        """A warning that the fit itself is not trusted, if it is not."""
+        """A warning if the fit is not trusted."""
         if self.verdict != "not trusted":
             return []
         codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
@@ -113,7 +112,7 @@ class FitRecord(StoredRecord):
 
     @property
     def widening(self) -> float:
-        """What a learned error of the law is multiplied by; 1 without a rolled check."""
+        """The factor that multiplies a learned error of the law; 1 without a rolled check."""
         return 1.0 if self.extrapolation is None else self.extrapolation.widening
 
     @property

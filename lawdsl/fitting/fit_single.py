@@ -16,6 +16,12 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.read import Table
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.diagnostics.breakpoints import (
+    breakpoint_findings,
+    breakpoints,
+    flat_breakpoints,
+    without,
+)
 from lawdsl.fitting.diagnostics.design import design_findings
 from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms, exchanged_terms
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
@@ -71,16 +77,16 @@ from lawdsl.proof.identifiability import Freedom, findings
 
 Array = NDArray[np.float64]
 
-CLAIM_REFITS = 3  # of fits, each with further bounds, to keep all claims
+CLAIM_REFITS = 3  # refits, each with further bounds, to satisfy all claims
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
     """Fit a law without index sets.
 
     Args:
-        law: the law, with the changes that the options ask for.
+        law: the law, after the changes in the options.
         table: the measurements.
-        objective: what is minimised.
+        objective: the objective to be minimised.
         options: the options of the fit.
 
     Raises:
@@ -88,7 +94,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     """
     runs = bind_columns(law, table, objective, options)
     task = fit_task(law, table, runs, objective, options)
-    # a bound that keeps one claim may break another, so the new fit is checked again
+    # a bound that enforces one claim may break another, so the new fit is checked again
     for further in reversed(range(CLAIM_REFITS)):
         fit, solved = _solve_and_diagnose(task)
         fit = _with_certificates(task, fit)
@@ -99,7 +105,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
             break
         task = task.with_law(bounded)
     fit = _with_extrapolation(solved, fit)
-    # what the law claims and its fitted values break is another matter than how good they are
+    # failing claims at the fitted values do not affect the verdict on the fit
     verdict = overall_verdict(fit.diagnostics)
     failures = claim_failure_findings(task.law, fit.claims)
     return replace(fit, diagnostics=(*fit.diagnostics, *failures), verdict=verdict)
@@ -107,11 +113,11 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
 
 @dataclass(frozen=True)
 class _Diagnosis:
-    """What the diagnostics say of a minimum.
+    """The results of the diagnostics of a minimum.
 
     Attributes:
         bounds: parameter -> the bound on which it lies, lower or upper.
-        on_bound: those parameters, shape (parameters,).
+        on_bound: the mask of these parameters, shape (parameters,).
         undetermined: names of the parameters that the data do not determine.
         uncertainty: intervals and covariance of the parameters.
         diagnostics: the findings.
@@ -136,7 +142,7 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
             best = optimum(law, problem, options.starts, options.seed, further_starts=plain.minima)
         diagnosis = _diagnose(task, best)
         lower = diagnosis.uncertainty.lower
-        if lower is not None:  # the search for an interval met a lower objective
+        if lower is not None:  # the search for an interval found a lower objective
             other = optimum(law, problem, lower, options.seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
@@ -152,16 +158,16 @@ def _with_certificates(task: FitTask, fit: Fit) -> Fit:
 
 
 def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
-    """The fit with how far beyond its rows it may be used, and warnings about that."""
+    """The fit with the assessment of its use beyond the rows, and warnings about that."""
     options, law, chosen = task.options, task.prepared, task.chosen_parameter
     extrapolation = None
     usable = fit.rows is not None and fit.spread is not None and not law.is_large
     if options.rolled_check and usable:
         assert fit.rows is not None and fit.spread is not None
         theta = np.array([fit.values[name] for name in law.names])
-        if chosen is not None:  # whose error is in the covariance
+        if chosen is not None:  # a parameter whose uncertainty is included in the covariance
             law, theta = chosen.law, chosen.with_entry(theta, chosen.value)
-        # in two steps, each cut would have to choose the parameter again
+        # in a two-step fit, the parameter would have to be chosen again at each cut
         extrapolation = assess(
             law,
             task.problem.objective,
@@ -181,22 +187,26 @@ def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
 
 
 def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
-    """Intervals of the best parameters, and findings about them, the search and the rows."""
+    """The intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
     bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
     symmetries = remaining_symmetries(task.symmetries, problem, theta)
     unidentifiable = unidentifiable_directions(symmetries)
     on_bound = np.isin(law.names, list(bounds))
+    conditional = breakpoints(task.law)
+    flat = flat_breakpoints(conditional, task.law, problem, theta)
     exchanged = exchanged_terms(law, problem, theta, on_bound, task.runs.groups)
     undetermined_findings, undetermined = undetermined_directions(
-        law, problem, theta, bounds, task.other_points, unidentifiable, exchanged
+        law, problem, theta, bounds, task.other_points, without(unidentifiable, flat), exchanged
     )
+    undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
     )
     diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
+    diagnostics += breakpoint_findings(conditional, flat, task.law, problem, theta)
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
     )
@@ -204,7 +214,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         task, theta, uncertainty, diagnostics, on_bound | is_undetermined, tuple(bounds)
     )
     if judged is not None:
-        # where variables are collinear the warning of F0101 covers them
+        # if variables are collinear, F0101 includes this warning
         is_scattered = any(terms.cause is not None for terms in exchanged)
         is_covered = any(d.code == "F0101" for d in diagnostics) and not is_scattered
         diagnostics += _precision_findings(judged, is_covered)
@@ -261,7 +271,7 @@ def _with_law_error(
     uncertainty: IntervalEstimate,
     rows: ConditioningRows | None,
 ) -> Intervals:
-    """The intervals, with those that have the error of the law in them."""
+    """The intervals, with those that include the error of the law."""
     intervals, covariance = uncertainty.intervals, uncertainty.covariance
     if rows is None or covariance is None or task.chosen_parameter is not None:
         return intervals
@@ -286,7 +296,9 @@ def _uncertainty(
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
 ) -> IntervalEstimate:
-    """The intervals and covariance of the parameters, with one that was chosen before the fit."""
+    """The intervals and the covariance of the parameters, including one that was chosen before the
+    fit.
+    """
     options, groups, chosen_parameter = task.options, task.runs.groups, task.chosen_parameter
     problem = task.problem if chosen_parameter is None else chosen_parameter.problem
     copied = task.counts_copies_once(problem)
@@ -318,7 +330,7 @@ def _uncertainty(
 
 
 def _row_findings(task: FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Findings about the residuals, and about rows that make the fit fail or that it may follow."""
+    """Findings about the residuals, and about rows that cause a failure of the fit or dominate it."""
     law, problem, runs = task.prepared, replace(task.problem, penalty=None), task.runs
     findings: list[Diagnostic] = []
     failed = not best.converged or any(d.code == "F0112" for d in earlier)
@@ -329,7 +341,7 @@ def _row_findings(task: FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -
     is_extreme = extreme_measurements(problem.target)
     if not named and (untestable := untestable_outlier_findings(problem, runs, is_extreme)):
         return [*findings, *untestable]
-    # a robust loss already ignores single rows: a second fit would say the same
+    # a robust loss ignores single rows already: a second fit would have the same result
     if named or is_robust(problem) or not (failed or is_extreme.any()):
         return findings
     starts = task.options.starts if isinstance(task.options.starts, int) else AUTO
@@ -347,7 +359,7 @@ def _precision_inputs(
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
 ) -> PrecisionInputs | None:
-    """The fit as far as its precision is judged; None where F0101 reports what it leaves open."""
+    """The inputs of the assessment of precision; None if F0101 covers the undetermined parameters."""
     if uncertainty.covariance is None or any(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
@@ -370,7 +382,7 @@ def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagn
 
     Args:
         fitted: the fit.
-        is_covered: whether another finding says what the design leaves open.
+        is_covered: whether another finding names what the design leaves undetermined.
     """
     if is_covered:
         return weak_parameter_findings(fitted)
@@ -382,8 +394,10 @@ def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagn
 def _without_conditional_ends(
     uncertainty: IntervalEstimate, fitted: PrecisionInputs, method: str
 ) -> IntervalEstimate:
-    """The intervals without those that only a parameter held on its bound makes narrow: with it free
-    the rows hardly determine them (F0130). A profile moves along bounds and needs none left out."""
+    """The intervals without those that are narrow only because a parameter is fixed at its bound:
+    if it were free, the rows would hardly determine them (F0130). Profile intervals move along
+    bounds, so that none is removed.
+    """
     weak = weak_parameters(fitted, with_linear=True)
     if not fitted.on_bound or method_of(method).on_bounds or not weak_parameters(fitted):
         return uncertainty
@@ -394,7 +408,7 @@ def _without_conditional_ends(
 
 
 def _fixed_parameters(task: FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
-    """The parameters that are fixed or tied, with how one was chosen."""
+    """The parameters that are fixed or tied, and how one was chosen."""
     fixed = fixed_values(task.law, values)
     if task.chosen_parameter is not None:
         choice = task.chosen_parameter.criterion.choice

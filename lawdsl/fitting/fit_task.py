@@ -1,4 +1,4 @@
-"""Law + table + options -> FitTask: what a fit without index sets is computed from."""
+"""Law + table + options -> FitTask: the inputs of a fit without index sets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from lawdsl.proof.identifiability import Freedom, freedom
 
 Array = NDArray[np.float64]
 
-# further points at which identifiability is tested: a fit may end at a special one
+# further points at which identifiability is tested, since a fit may end at a special one
 OTHER_POINTS = 3
 
 
@@ -47,14 +47,15 @@ class FitTask:
 
     Attributes:
         law: the law.
-        prepared: the law, as the numerical stages see it.
-        problem: the objective to be minimised, with its data.
-        runs: the data.
-        symmetries: what no data could determine about the law.
+        prepared: the law, prepared for the numerical stages.
+        problem: the minimisation problem, with its data.
+        runs: the rows.
+        symmetries: the unidentifiable directions of the law, which no data can determine.
         options: the options of the fit.
         chosen_parameter: the parameter that was chosen before the fit; None for none.
-        inflections: the shares below which the rows break what the law claims.
-        plain: the fit without the priors of the law; None before it is known, and without priors.
+        inflections: the shares below which the rows contradict a claim of the law.
+        plain: the fit without the priors of the law; None before it is computed, and without
+            priors.
     """
 
     law: Law
@@ -101,20 +102,22 @@ class FitTask:
         return replace(self, prepared=prepared, problem=posed, plain=plain)
 
     def counts_copies_once(self, problem: Problem) -> bool:
-        """Whether most rows are exact copies, which count as one; by runs they are one unit already."""
+        """Whether most rows are exact copies, which count as one row each, unless runs are the
+        units anyway.
+        """
         copied = self.runs.groups is None and any(d.code == "D0114" for d in self.runs.warnings)
         return copied and are_mostly_copies(problem)
 
     @cached_property
     def other_points(self) -> Array:
-        """Other parameters, at which identifiability is tested too."""
+        """Other parameters, at which identifiability is tested, too."""
         sample = self.problem.sample(MAX_SEARCH_ROWS, self.options.seed)
         starts = chosen_starts(self.prepared, sample, OTHER_POINTS, self.options.seed)
         return to_parameters(self.problem.transforms, starts)
 
 
 def bind_columns(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
-    """The columns of a table that the law takes."""
+    """Bind the columns of a table to the variables of a law."""
     runs = bind_with_runs(
         law,
         table,

@@ -1,4 +1,4 @@
-"""The frozen record of the fits of a law with index sets, without what is computed from it."""
+"""The frozen record of the fits of a law with index sets, without values computed from it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from lawdsl.law.law import Law
 class FitsRecord(StoredRecord):
     """A law with index sets, fitted to a table.
 
-    Where no parameter belongs to two labels of the rows, the rows of each label have their own fit.
+    If no parameter is shared between labels of the rows, the rows of each label have their own fit.
 
     Attributes:
         law: the law that was fitted.
         labels: set -> its labels.
-        parts: a fit for each label of the rows, or a single one.
+        parts: one fit per label of the rows, or a single one.
         columns: variable, output or set -> column, or pattern of columns, as the user gave them.
-        warnings: about the table as a whole.
-        dropped: how many rows were excluded from all parts: no label, or invalid shares.
-        measured: the variables that the law measures for each domain, and at which points.
+        warnings: warnings about the table as a whole.
+        dropped: the number of rows excluded from all parts: without a label, or with invalid
+            shares.
+        measured: the variables that the law measures for each domain, and the points of
+            measurement.
         rests: share that is 1 minus the others -> its smallest and largest value.
     """
 
@@ -45,7 +47,7 @@ class FitsRecord(StoredRecord):
         """The fitted law, from the text kept in the fits.
 
         Raises:
-            LawdslError: the text is not the one that was fitted.
+            LawdslError: the text has been altered.
         """
         law = read_again(self.law)
         if law.digest != self.law.digest:
@@ -54,7 +56,7 @@ class FitsRecord(StoredRecord):
         return law
 
     def _check_parts(self, law: Law) -> None:
-        """Refuse parts that are not the law at each of the labels."""
+        """Raise an error for parts that are not the law at each of the labels."""
         for part in self.parts:
             law_of_part = replace(part.law, digest=self.law.digest, instance=None)
             if part.law.instance is None or law_of_part != self.law:
@@ -75,13 +77,14 @@ class FitsRecord(StoredRecord):
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The indices whose labels have fits of their own."""
+        """The indices whose labels have separate fits."""
         instance = self.parts[0].law.instance
         return tuple(instance.at) if instance else ()
 
     def asked(self, law: Law) -> tuple[str, ...]:
-        """The indices whose label each row must contain: those of parameters. Where only variables
-        have labels, as measured properties of a domain, a row may have a new label."""
+        """The indices whose label each row must contain: those of parameters. If only variables
+        have labels, such as measured properties of a domain, a row may have a new label.
+        """
         marks = self.parts[0].data.ranges
         return tuple(
             index
@@ -90,11 +93,11 @@ class FitsRecord(StoredRecord):
         )
 
     def elements_of_variables(self, law: Law) -> dict[str, dict[str, str]]:
-        """Variable -> label -> the name of that element, `r[web]`; no labels for a variable that has
-        one value a row.
+        """Variable -> label -> the name of that element, `r[web]`; no labels for a variable with
+        one value per row.
 
         Args:
-            law: that of the fits.
+            law: the law of the fits.
         """
         instance = self.parts[0].law.instance
         assert instance is not None

@@ -1,4 +1,4 @@
-"""Law + fitted values -> certificates of its claims, and bounds that make a fit satisfy them."""
+"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from lawdsl.proof.check import check
 from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
-FITTED_CLAIM_SECONDS = 0.5  # time limit of the decision on one claim
-EXPECTED_TO_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
+FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
+# expectations of claims that a fit should satisfy
+EXPECTED_TO_HOLD = ("proved", "inside", "conditional")
 
 
 def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
@@ -35,11 +36,11 @@ def _certificate(verdict: Verdict) -> Certificate:
 def claim_failure_findings(
     law: Law, certificates_of_fit: Sequence[Certificate]
 ) -> list[Diagnostic]:
-    """A warning for each claim that fails for the fitted values: which, where, and what to do.
+    """A warning for each claim that fails at the fitted values: which, where, and what to do.
 
     Args:
         law: the law.
-        certificates_of_fit: of its claims.
+        certificates_of_fit: the certificates of its claims.
     """
     warnings = []
     for certificate in certificates_of_fit:
@@ -58,8 +59,8 @@ def claim_failure_findings(
 
 
 def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -> Law | None:
-    """The law with bounds under which the claims that fail are proved; None where no such bounds
-    are known.
+    """The law with bounds under which the failing claims are proved; None if no such bounds are
+    known.
 
     Args:
         law: the law.
@@ -75,7 +76,8 @@ def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -
 
 def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
     """The bounds of parameters under which a claim is proved; none for a law with index sets, whose
-    labels no bound can name."""
+    labels bounds cannot name.
+    """
     if law.declarations.instance is not None:
         return ()
     claim = next(c for c in law.claims if claim_text(c) == text)

@@ -18,8 +18,8 @@ def fitted_expression(law: Law, values: Mapping[str, float]) -> sp.Expr:
         values: parameter -> value, in the law's units.
 
     Returns:
-        An expression in the variables, whose symbols have no assumptions: `sympy.Symbol("N")` is
-        the N in it.
+        An expression in the variables, whose symbols have no assumptions, so that
+        `sympy.Symbol("N")` equals its N.
     """
     numbers = {q.symbol: q.value for q in law.settings}
     numbers |= {q.symbol: values[q.name] for q in law.parameters}

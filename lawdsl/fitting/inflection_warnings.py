@@ -1,4 +1,4 @@
-"""Inflection ratios and shares -> warnings of predictions below them."""
+"""Inflection ratios and shares -> warnings about predictions below them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from lawdsl.data.trends.result import Inflection
 def below_inflection_findings(
     inflection: Inflection, values: NDArray[np.float64]
 ) -> list[Diagnostic]:
-    """A warning where shares lie, or may lie, below an inflection ratio.
+    """A warning if shares are, or may be, below an inflection ratio.
 
-    That is below the upper end of its interval, where the data may break what the law claims.
+    They may be below it if they are below the upper end of its interval; there the data may
+    contradict a claim of the law.
 
     Args:
         inflection: the inflection ratio of a share, with its interval.

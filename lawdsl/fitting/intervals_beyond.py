@@ -1,7 +1,7 @@
-"""Fit + intervals of predictions -> the trust horizon that belongs to them.
+"""Fit + intervals of predictions -> the trust horizon for the same error of the law.
 
-A prediction beyond the rows is compared with the interval that is shown beside it, and with the
-horizon of the same error of the law, both at 95 %.
+A prediction beyond the rows is assessed by its own interval, and by the horizon for the same error
+of the law, both at 95 %.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AssumedError:
-    """The error of a law that intervals of its predictions have.
+    """The error of the law that is included in intervals of predictions.
 
     Attributes:
-        discrepancy: standard deviation of log L per decade; 0 for a law that is taken as right.
+        discrepancy: standard deviation of log L per decade; 0 if the law is assumed to be correct.
         widening: the factor by which the rolled check widens it.
-        advised: the factor by which that check says that it should be widened; 1 where it passes, or
-            another error was asked for.
+        advised: the factor by which it should be widened according to that check; 1 if the check
+            passes, or another error was requested.
     """
 
     discrepancy: float
@@ -40,12 +40,12 @@ class AssumedError:
 
     @classmethod
     def of(cls, fit: FitRecord, amplitude: float, discrepancy: float | str | None) -> AssumedError:
-        """The error in the intervals of a fit.
+        """The error of the law in the intervals of a fit.
 
         Args:
             fit: the fit.
             amplitude: standard deviation of log L per decade, before it is widened.
-            discrepancy: what was asked for, as `Fit.predict_with_errors` takes it.
+            discrepancy: the requested error, as for `Fit.predict_with_errors`.
         """
         if fit.extrapolation is None:
             return cls(amplitude)
@@ -56,19 +56,19 @@ class AssumedError:
 
     @property
     def text(self) -> str:
-        """The error in words; empty for 2 % per decade."""
+        """The error in words; empty for the default of 2 % per decade."""
         return law_error_text(self.discrepancy, self.widening)
 
 
 def horizon_with(
     fit: FitRecord, error: AssumedError, surface: Callable[[], FittedSurface]
 ) -> Horizon | None:
-    """The trust horizon of a fit with the error of the law that intervals of predictions have.
+    """The trust horizon of a fit, with the error of the law that intervals of predictions include.
 
     Args:
         fit: the fit.
-        error: that error.
-        surface: makes the fitted law at the rows of the fit.
+        error: the error of the law.
+        surface: the function that returns the fitted law at the rows of the fit.
 
     Returns:
         The horizon; None where the fit has none.
@@ -79,7 +79,7 @@ def horizon_with(
     own = DEFAULT_AMPLITUDE, widening_of_horizon(extrapolation.rolled)
     if (error.discrepancy, error.widening) == own:
         return extrapolation.horizon
-    with np.errstate(all="ignore"):  # an extrapolated law may have no value
+    with np.errstate(all="ignore"):  # an extrapolated law may be undefined
         at_rows, model = surface(), None
         if error.discrepancy:
             model = at_rows.law_error(error.discrepancy).widened(error.widening)
@@ -87,8 +87,8 @@ def horizon_with(
 
 
 def half_widths(band: Band, of_logs: bool, scale: float) -> Array:
-    """Half-widths of the intervals of a band, in the logarithm, shape (points,); infinite where there
-    is no interval.
+    """Half-widths of the intervals of a band, in the logarithm, shape (points,); infinite where
+    there is no interval.
 
     Args:
         band: the predictions.

@@ -1,10 +1,11 @@
-"""Law + problem -> the value of a parameter chosen before the fit: c with log(L - c) most linear.
+"""Law + problem -> the value of a parameter chosen before the fit: c for which log(L - c) is most
+linear.
 
 L = c + k*exp(t*r) gives log(L - c) = log(k) + t*r, which is linear in r. So c minimises the share
-of the variance of log(L - c) that a regression leaves unexplained, |(I - QQᵀ)·z|²/|z - mean(z)|²
-with z = log(L - c) (for one variable: it maximises the correlation), and the rest is fitted with c
-fixed there (Ye et al. (2024), section 5, as released with the paper). It is a share because the
-variance itself vanishes as c falls.
+of the variance of log(L - c) that a linear regression leaves unexplained, |(I - QQᵀ)·z|²/|z -
+mean(z)|² with z = log(L - c) (for one variable: it maximises the correlation), and the other
+parameters are fitted with this c fixed (Ye et al. (2024), section 5, as released with the paper). A
+share is used because the variance itself vanishes as c decreases.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from lawdsl.language.symbols import ParameterChoice
 
 Array = NDArray[np.float64]
 
-# where the law does not give the number of candidates
+# number of candidates, if the law does not state it
 SCANNED_VALUES = 2000
-# relative to the interval: least distance of a candidate from the smallest measurement
+# smallest distance of a candidate from the smallest measurement, relative to the interval
 MIN_CANDIDATE_DISTANCE = 1e-9
-# relative to the distance from the smallest measurement: tolerance of the refined value
+# tolerance of the refined value, relative to its distance from the smallest measurement
 DISTANCE_RTOL = 1e-12
 
 
@@ -34,10 +35,10 @@ class LinearityCriterion:
     """Chooses the parameter c for which log(L - c) is most nearly linear in the regressors.
 
     Attributes:
-        choice: which parameter, and among how many values.
-        number: position of the parameter in the law.
+        choice: the parameter, and the number of candidate values.
+        number: the position of the parameter in the law.
         lower: its lower bound.
-        closed: whether it may equal that bound.
+        closed: whether it may equal the bound.
         target: the measured values, shape (rows,).
         basis: the regressors, shape (rows, functions).
         offset: the part of the logarithm that depends on no parameter, shape (rows,).
@@ -55,13 +56,13 @@ class LinearityCriterion:
 
     @property
     def top(self) -> float:
-        """The upper limit of the parameter, which it does not reach."""
+        """The upper limit of the parameter, which is excluded."""
         return float(np.min(self.target))
 
     @cached_property
     def candidates(self) -> Array:
-        """The values that are tried, ascending, shape (values,). Where the law does not give their
-        number, they are denser towards the smallest measurement, near which the logarithm is steep.
+        """The candidate values, ascending, shape (values,). If the law does not state their number,
+        they are denser towards the smallest measurement, near which the logarithm is steep.
         """
         if self.choice.count is not None:
             values = np.linspace(self.lower, self.top, self.choice.count)[:-1]
@@ -74,20 +75,20 @@ class LinearityCriterion:
         return values if self.closed else values[1:]
 
     def value(self, weights: Array | None = None) -> float:
-        """The best value; with other weights of the rows if they are given.
+        """The best value, optionally with other weights of the rows.
 
-        If the law gives the number of candidates it is one of them; else the best candidate is
+        If the law states the number of candidates, it is one of them; else the best candidate is
         refined between its neighbours.
 
         Args:
-            weights: the weights of the rows, shape (rows,); None for their own.
+            weights: the weights of the rows, shape (rows,); None for those of the problem.
         """
         weights = self.weights if weights is None else weights
         candidates = self.candidates
         best = int(np.argmin(self.unexplained(candidates, weights)))
         if self.choice.count is not None or best in (0, len(candidates) - 1):
             return float(candidates[best])
-        # by the logarithm of the distance from the top, in which candidates are equally dense
+        # in the logarithm of the distance from the top, in which candidates are evenly spaced
         log_distances = np.log(self.top - candidates[[best + 1, best - 1]])
 
         def share(distance: float) -> float:
@@ -99,14 +100,15 @@ class LinearityCriterion:
         return self.top - float(np.exp(optimum.x))
 
     def unexplained(self, values: Array, weights: Array | None = None) -> Array:
-        """The share of the variance of log(L - c) that the regression leaves, shape (values,).
+        """The share of the variance of log(L - c) that the regression leaves unexplained, shape
+        (values,).
 
         Args:
             values: the values of the parameter, shape (values,).
-            weights: the weights of the rows, in place of their own.
+            weights: the weights of the rows, replacing those of the problem.
         """
         root = np.sqrt(self.weights if weights is None else weights)[:, None]
-        # the top itself is no candidate: its logarithm is -inf
+        # the top itself is not a candidate: its logarithm is -inf
         logs = np.log(self.target[:, None] - values)
         regression_basis, _ = np.linalg.qr(root * self.basis)
         constant_basis, _ = np.linalg.qr(root)
@@ -116,7 +118,7 @@ class LinearityCriterion:
         return residual_squares / _projected_squares(constant_basis, root * logs)
 
     def findings(self, value: float) -> list[Diagnostic]:
-        """Diagnostics about the value that was chosen."""
+        """Diagnostics about the chosen value."""
         name, candidates = self.choice.name, self.candidates
         if value == candidates[-1]:
             message = f"log(L - {name}) is the straighter, the nearer {name} is to the smallest L"
@@ -132,6 +134,6 @@ class LinearityCriterion:
 def _projected_squares(q: Array, columns: Array) -> Array:
     """The sums of squares of columns after projection off orthonormal ones: shape (columns,)."""
     projected = columns - q @ (q.T @ columns)
-    # projected twice, which removes the rounding of the first projection
+    # projected twice, which removes the rounding error of the first projection
     twice = projected - q @ (q.T @ projected)
     return np.asarray(np.sum(twice**2, axis=0), dtype=np.float64)

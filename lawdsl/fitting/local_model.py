@@ -1,4 +1,4 @@
-"""The objective near some points, to second order."""
+"""A second-order model of the objective near some points."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LocalModel:
-    """The objective near some points: its value, gradient and second derivatives there.
+    """The objective near some points: its values, gradients and second derivatives.
 
     Attributes:
-        loss: shape (starts,); inf where the law has no value.
-        gradient: by the free numbers, shape (starts, parameters).
-        hessian: shape (starts, parameters, parameters); exact, or that of Gauss-Newton.
+        loss: the objective, shape (starts,); inf where the law has no value.
+        gradient: its gradient with respect to the unconstrained parameters, shape (starts,
+            parameters).
+        hessian: its Hessian, shape (starts, parameters, parameters); exact, or the Gauss-Newton
+            approximation.
     """
 
     loss: Array
@@ -29,8 +31,9 @@ class LocalModel:
         return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
     def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """Remove some free numbers, shape (starts, parameters), from the steps: their gradient is
-        set to 0, and their rows and columns of the Hessian to those of the identity."""
+        """Remove some unconstrained parameters, shape (starts, parameters), from the steps: their
+        gradient is set to 0, and their rows and columns of the Hessian to those of the identity.
+        """
         if not excluded.any():
             return self
         hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)

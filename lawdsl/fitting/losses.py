@@ -63,7 +63,7 @@ def rho(residual: Array, objective: Objective) -> Array:
 
 
 def rho_slope(residual: Array, objective: Objective) -> Array:
-    """The derivative psi(r) = rho'(r) of the loss by the residual.
+    """The derivative psi(r) = rho'(r) of the loss with respect to the residual.
 
     Args:
         residual: the residual of any shape.
@@ -77,7 +77,7 @@ def rho_slope(residual: Array, objective: Objective) -> Array:
 
 
 def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array]:
-    """The loss of each residual and its derivative, computed together for little more than the cost
+    """The loss of each residual and its derivative, computed together at little more than the cost
     of one.
 
     Args:
@@ -120,13 +120,13 @@ def curvature_of(residual: Array, slope: Array, objective: Objective, exact: boo
 
 
 def smoothed(objective: Objective, width: float) -> Objective:
-    """An objective with a slope everywhere, near one whose loss has a kink.
+    """An objective with a differentiable loss, close to one whose loss has a kink.
 
-    Its loss is `width` times the kinked one, up to a factor, beyond `width` of 0.
+    Beyond `width` of 0, its loss is proportional to the kinked one, up to a constant.
 
     Args:
         objective: the objective, with a kinked loss.
-        width: the residual below which the loss is a parabola, above 0.
+        width: the residual below which the loss is a parabola; above 0.
     """
     assert objective.row.sides is not None
     below, above = objective.row.sides(*objective.parameters)
@@ -134,12 +134,12 @@ def smoothed(objective: Objective, width: float) -> Objective:
 
 
 def with_slope(objective: Objective, residuals: Array, share: float = 1.0) -> Objective:
-    """An objective with a slope everywhere: itself, or smoothed within some residuals of a kink.
+    """An objective with a differentiable loss: itself, or smoothed near a kink.
 
     Args:
         objective: the objective.
-        residuals: of its minimum, any shape.
-        share: of the median residual, within which the loss is smoothed.
+        residuals: the residuals at its minimum, any shape.
+        share: the width of the smoothing, relative to the median residual.
     """
     if not objective.row.kinked:
         return objective
@@ -148,10 +148,11 @@ def with_slope(objective: Objective, residuals: Array, share: float = 1.0) -> Ob
 
 
 def least_squares_loss(objective: Objective) -> str | Any:
-    """The loss as `scipy.optimize.least_squares` takes it, of residuals divided by `f_scale`.
+    """The loss in the form required by `scipy.optimize.least_squares`, for residuals divided by
+    `f_scale`.
 
-    That is SciPy's name of the loss; else a function z -> (rho, rho', rho'') of z = r², shape (3,
-    rows), with 2·loss = rho(r²): its first derivative is rho'(r)/r, its second (rho''(r) -
+    This is SciPy's name of the loss, or else a function z -> (rho, rho', rho'') of z = r², shape
+    (3, rows), with 2·loss = rho(r²): its first derivative is rho'(r)/r, its second (rho''(r) -
     rho'(r)/r)/(2·r²).
     """
     if objective.row.least_squares is not None:

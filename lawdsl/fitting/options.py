@@ -51,7 +51,7 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 
 @dataclass(frozen=True)
 class Option:
-    """The meaning of an option of a fit, beside its name, type and default.
+    """The description of an option of a fit, in addition to its name, type and default.
 
     Attributes:
         doc: for the documentation of functions.
@@ -90,7 +90,8 @@ class FitOptions:
         AUTO,
         'how many starts the engine chooses, `"auto"`: as many as it takes until several agree; '
         '`"declared"` for those of the law\'s file; or one start, parameter -> value.',
-        "How many starts the engine chooses (auto: until several agree), or those of the file.",
+        "Number of starting points; auto: add starts until several agree; declared: use the `start` lines "
+        "of the law.",
         metavar="auto|N|declared",
         limits=(1, MOST_STARTS),
         shown=True,
@@ -99,32 +100,32 @@ class FitOptions:
         None,
         "a loss and the scale of its residuals, in place of the law's own: huber(log), squared(raw), "
         "absolute(log), quantile(log) and so on.",
-        "In place of the law's own.",
+        "Loss and scale of the residuals, instead of the law's `minimize` line.",
         choices=(*OBJECTIVES, *SHORT),
     )
     delta: float | None = _option(
         None,
         f"{_DELTA} in place of the law's own.",
-        f"{_DELTA}, in place of the law's own.",
+        f"{_DELTA}, instead of the law's.",
         kind=float,
     )
     quantile: float | None = _option(
         None,
         "share of rows below the fit under a quantile loss, in place of the law's own.",
-        "Share of the measurements below the fit, of the loss quantile.",
+        "For the loss `quantile`: the share of measurements below the fit.",
         kind=float,
     )
     where: tuple[str, ...] = _option(
         (),
         'one condition that rows must meet, `"size = 70M"`, or several.',
-        'Only rows with: "size = 70M".',
+        'Use only rows that satisfy it: "size = 70M".',
         metavar="CONDITION",
     )
     weights: Any = _option(
         None,
         "the column that says how many rows a row stands for, or an array of that, shape (rows of "
         "the table,); rows of weight 0 are left out.",
-        "How many rows a row stands for; 0 leaves it out.",
+        "Weights: the number of rows that each row stands for; 0 drops a row.",
         metavar="COLUMN",
         kind=str,
     )
@@ -133,19 +134,19 @@ class FitOptions:
         "the column that identifies the training run of a row, or several. By default `run`, `run_id` "
         "or `run_name`, where the law does not use it and its runs have several rows; "
         '"none" for independent rows.',
-        "Which training run a row comes from, several together; by default run, run_id or run_name."
-        " none: rows are independent.",
+        "Column that identifies the training run of a row (repeat for several columns); by default run,"
+        " run_id or run_name. none: rows are independent.",
         metavar="COLUMN",
     )
     drop_bad: bool = _option(
         False,
         "leave bad rows out, and count them, instead of refusing the table.",
-        "Leave bad rows out, and count them.",
+        "Drop invalid rows and report their number, instead of refusing the table.",
     )
     enforce: bool = _option(
         False,
         "where a claim fails at the fitted values, fit again under bounds that keep it.",
-        "Where a claim fails on the fitted values, fit again under bounds that keep it.",
+        "If a claim fails at the fitted values, refit under bounds that guarantee it.",
     )
     claims: bool = _option(
         True,
@@ -160,7 +161,7 @@ class FitOptions:
         None,
         "multiples of the largest fitted compute, 10, up to which predictions are needed within 2 %; "
         "the fit warns (F0141) where they are not.",
-        "Warn unless predictions are within 2 % up to so many times the largest compute.",
+        "Warn unless predictions are known within 2 % up to this multiple of the largest compute.",
         metavar="TIMES",
         limits=(1, LARGEST_HORIZON),
         kind=float,
@@ -169,24 +170,24 @@ class FitOptions:
         "delta",
         "their method: `delta` from the slopes at the fit, `profile` from the profile of the "
         "objective, `bootstrap` from fits to resampled rows or runs.",
-        "How the intervals of the parameters are found.",
+        "Method for the intervals of the parameters.",
         choices=tuple(METHODS),
         shown=True,
     )
     level: float = _option(
-        0.95, "the level of the intervals.", "Of the intervals.", limits=LEVELS, shown=True
+        0.95, "the level of the intervals.", "Confidence level.", limits=LEVELS, shown=True
     )
     resamples: int = _option(
         1000,
         "how many fits of a bootstrap.",
-        "Fits of a bootstrap.",
+        "Number of bootstrap resamples.",
         limits=(FEWEST_RESAMPLES, MOST_RESAMPLES),
         shown=True,
     )
     seed: int = _option(
         0,
         "the seed of the starts and the resamples; the same seed gives the same fit.",
-        "Of the starts and the resamples.",
+        "Random seed.",
         limits=(0, None),
         shown=True,
     )
@@ -205,7 +206,8 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        object.__setattr__(self, "seed", int(self.seed))  # NumPy's integers are no JSON
+        # NumPy's integers cannot be written as JSON
+        object.__setattr__(self, "seed", int(self.seed))
         if self.intervals not in METHODS:
             message = f"`{self.intervals}` is not a kind of interval"
             help = f"give one of {', '.join(METHODS)}"

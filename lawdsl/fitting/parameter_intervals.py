@@ -1,4 +1,4 @@
-"""Fit + error of its law -> the intervals of its parameters if the law is wrong."""
+"""Fit + error of its law -> the intervals of its parameters that include this error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def parameter_intervals(
         discrepancy: standard deviation of log L per decade.
 
     Returns:
-        Parameter -> lower and upper end; empty where the fit has no intervals or no rows.
+        Parameter -> lower and upper end; empty if the fit has no intervals or no rows.
 
     Raises:
         LawdslError: a discrepancy outside 0 to 1 (F0133).

@@ -5,12 +5,13 @@ parameter or its logarithm, the fit minimises
 
     F(theta)/kappa + Σ_k ((g_k(theta) - m_k)/s_k)²/2,    kappa = mean(psi²)/mean(psi'),
 
-the negative logarithm of a posterior density: a rise of the objective F by kappa/2 counts like a
-squared deviation of 1. For squares kappa/2 is the variance of the noise; in general it is the scale
-with which the curvature of F/kappa is the inverse of the sandwich covariance tau²·(JᵀWJ)⁻¹ (Huber
-(1981), Robust Statistics, chapter 7; Lyddon, Holmes and Walker (2019), Biometrika 106). It is
-estimated from the fit without the priors, by `m_estimator.noise_of`, and then held. Solvers minimise
-kappa times this sum, F + kappa·Σ_k ((g_k - m_k)/s_k)²/2, which has the scale of F.
+the negative logarithm of a posterior density: an increase of the objective F by kappa/2 corresponds
+to a squared deviation of 1. For squared losses kappa/2 is the variance of the noise; in general
+kappa is the scale for which the curvature of F/kappa is the inverse of the sandwich covariance
+tau²·(JᵀWJ)⁻¹ (Huber (1981), Robust Statistics, chapter 7; Lyddon, Holmes and Walker (2019),
+Biometrika 106). It is estimated from the fit without the priors, by `m_estimator.noise_of`, and
+then fixed. Solvers minimise kappa times this sum, F + kappa·Σ_k ((g_k - m_k)/s_k)²/2, which has the
+scale of F.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NoiseScale:
-    """The noise of a fit without its priors, as `m_estimator.Noise` has it.
+    """The noise of a fit without its priors, as in `m_estimator.Noise`.
 
     Attributes:
         square: mean(psi²) of the errors.
         curvature: mean(psi').
         dof: residual degrees of freedom.
-        inflation: the variance of the estimates over that with independent rows, where these come
-            from runs or are copies.
+        inflation: the ratio of the variance of the estimates to that under independence of rows, if
+            rows come from runs or are copies.
     """
 
     square: float
@@ -46,12 +47,14 @@ class NoiseScale:
 
     @property
     def kappa(self) -> float:
-        """Twice the rise of the objective that counts like one standard deviation."""
+        """Twice the increase of the objective that corresponds to one standard deviation."""
         return self.inflation * self.square / self.curvature
 
     @property
     def tau2(self) -> float:
-        """The variance factor of the estimates; of a residual, where its noise is Gaussian."""
+        """The variance factor of the estimates, which is the variance of a residual if the noise is
+        Gaussian.
+        """
         return self.square / self.curvature**2
 
 
@@ -60,12 +63,13 @@ class Penalty:
     """The penalty of some priors.
 
     Attributes:
-        numbers: positions of their parameters, shape (priors,).
-        logs: which of them are on logarithms, shape (priors,).
-        centers: shape (priors,), or (starts, priors) where each start has its own.
-        deviations: standard deviations, shape (priors,).
+        numbers: the positions of their parameters, shape (priors,).
+        logs: the mask of priors on logarithms, shape (priors,).
+        centers: the centers, shape (priors,), or (starts, priors) if they differ between starts.
+        deviations: the standard deviations, shape (priors,).
         noise: the noise of the fit without the priors.
-        share: of the penalty that is counted: that of the rows, where a sample of them is searched.
+        share: the factor of the penalty: the share of the rows, if the search uses a sample of
+            them.
     """
 
     numbers: NDArray[np.int64]
@@ -80,9 +84,9 @@ class Penalty:
         """The penalty of declared priors.
 
         Args:
-            priors: one at most for each parameter.
+            priors: the priors, at most one per parameter.
             names: the parameters, in the order of the fit.
-            noise: of the fit without the priors.
+            noise: the noise of the fit without the priors.
         """
         return cls(
             np.array([list(names).index(p.parameter) for p in priors], dtype=np.int64),
@@ -94,7 +98,7 @@ class Penalty:
 
     @property
     def stiffness(self) -> Array:
-        """kappa/s_k², the curvature of each term by its quantity, shape (priors,)."""
+        """kappa/s_k², the curvature of each term with respect to its quantity, shape (priors,)."""
         return self.share * self.noise.kappa / self.deviations**2
 
     def quantities(self, theta: Array) -> Array:
@@ -115,11 +119,13 @@ class Penalty:
             return np.asarray(np.sum(self.stiffness * deviations**2, axis=1) / 2)
 
     def derivatives(self, theta: Array, exact: bool) -> tuple[Array, Array]:
-        """The gradient by the parameters, and the diagonal of the Hessian, which has no other entry.
+        """The gradient with respect to the parameters, and the diagonal of the Hessian, whose other
+        entries are 0.
 
         Args:
             theta: shape (starts, parameters).
-            exact: the second derivatives; else those of Gauss-Newton, which are not negative.
+            exact: whether to compute the second derivatives; else their Gauss-Newton approximation,
+                which is not negative.
 
         Returns:
             Two arrays of shape (starts, parameters).
@@ -137,8 +143,8 @@ class Penalty:
         parameters themselves.
 
         Args:
-            linear: positions of these parameters.
-            starts: how many starts there are.
+            linear: the positions of these parameters.
+            starts: the number of starts.
 
         Returns:
             Shapes (linear,) and (starts, linear); both are 0 for a parameter without a prior.
@@ -147,20 +153,22 @@ class Penalty:
         all_centers = np.broadcast_to(self.centers, (starts, len(self.numbers)))
         for k, number in enumerate(self.numbers):
             if number in linear:
-                assert not self.logs[k]  # a parameter under a logarithm is not solved for
+                # a parameter with a prior on its logarithm is not solved for
+                assert not self.logs[k]
                 j = list(linear).index(int(number))
                 stiffness[j], centers[:, j] = self.stiffness[k], all_centers[:, k]
         return stiffness, centers
 
     def pseudo_rows(self, theta: Array, deviation: float | None = None) -> Array:
-        """The priors as rows of a Jacobian by the parameters, each of weight 1.
+        """The priors as rows of a Jacobian with respect to the parameters, each of weight 1.
 
-        With them (JᵀWJ)⁻¹ is the covariance of the posterior for noise of variance 1: a prior says
-        as much as a measurement of its quantity whose noise is s_k, in units of a row's.
+        With them (JᵀWJ)⁻¹ is the posterior covariance for noise of variance 1: a prior is
+        equivalent to a measurement of its quantity with noise s_k, in units of the noise of a row.
 
         Args:
             theta: the parameters, shape (parameters,).
-            deviation: of the noise of a row; None for that of the fit, sqrt(tau²).
+            deviation: the standard deviation of the noise of a row; None for that of the fit,
+                sqrt(tau²).
 
         Returns:
             Shape (priors, parameters).
@@ -172,11 +180,11 @@ class Penalty:
         return rows
 
     def draw_into(self, theta: Array, rng: np.random.Generator) -> None:
-        """Overwrite the parameters with priors by draws from these, in place.
+        """Overwrite the parameters that have priors by draws from these, in place.
 
         Args:
             theta: shape (starts, parameters).
-            rng: of the draws.
+            rng: the random generator of the draws.
         """
         shape = (len(theta), len(self.numbers))
         drawn = self.centers + self.deviations * rng.normal(size=shape)

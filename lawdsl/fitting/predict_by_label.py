@@ -29,17 +29,17 @@ PART_WARNING_CODES = (
     "F0110",
     "F0126",
     "F0127",
-)  # trust, errors, inflections; ranges are of the table
+)  # trust, standard errors, inflections; ranges concern the table
 Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings about them
 
 
 @dataclass(frozen=True)
 class BandOptions:
-    """The intervals that are asked for.
+    """The options of the requested intervals.
 
     Attributes:
         level: 0.95 for 95 % intervals.
-        discrepancy: the error of the law per decade; 0 for a law that is right; or "learned".
+        discrepancy: the error of the law per decade; 0 for a law without error; or "learned".
     """
 
     level: float
@@ -57,15 +57,15 @@ def predict_rows(
 
     Args:
         fits: the fits of the law.
-        table: as `Fits.predict` takes it.
+        table: the table, as for `Fits.predict`.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        options: of the intervals; None for no intervals.
+        options: the options of the intervals; None for no intervals.
 
     Returns:
-        The values, with intervals the arrays of `Band` in the order of BAND_ARRAYS: shape (1 or
-            more, rows) where the rows contain their labels or the law predicts one number, else (1
-            or more, rows, labels); and the warnings.
+        The values, or with intervals the arrays of `Band` in the order of BAND_ARRAYS: shape
+        (arrays, rows) if the rows contain their labels or the law predicts one number, else
+        (arrays, rows, labels); and the warnings.
 
     Raises:
         LawdslError: a table that cannot be used.
@@ -111,7 +111,7 @@ def array_count(options: BandOptions | None) -> int:
 
 
 def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list[Diagnostic]:
-    """A warning about shares that are 1 minus the others and leave the range of the fitted rows."""
+    """A warning about shares that are 1 minus the others and outside the range of the fitted rows."""
     found = [
         departure
         for name, ends in fits.rests.items()
@@ -124,7 +124,7 @@ def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list
 def _fitted_columns(
     fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The fitted columns that the table has."""
+    """The fitted columns that exist in the table."""
     columns = {}
     for name, column in fits.columns.items():
         before, star, after = column.partition(WILDCARD)
@@ -168,8 +168,9 @@ def _predict_by_label_of_row(
 def _distinct_warnings(
     of_parts: Sequence[tuple[str, tuple[Diagnostic, ...]]],
 ) -> tuple[Diagnostic, ...]:
-    """The warnings of parts, each once. One that all parts share, but with other advice in each, as
-    about how well the prediction is known, has the label of each part as its place."""
+    """The warnings of parts, each once. If all parts share a warning with different advice, as on
+    the precision of the prediction, the label of each part becomes its location.
+    """
     alike: dict[tuple[str, str], set[str | None]] = {}
     for _, warnings in of_parts:
         for d in warnings:
@@ -210,7 +211,7 @@ def _predict_part(
 
 
 def _check_covariances(parts: Sequence[Fit]) -> None:
-    """Refuse intervals if parts lack a covariance, each reason once.
+    """Raise an error for intervals if parts lack a covariance, with each reason once.
 
     Raises:
         LawdslError: F0125.

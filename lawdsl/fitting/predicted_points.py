@@ -1,4 +1,4 @@
-"""The record of predictions at points that a user names, or at the rows of a table."""
+"""The record of predictions at points given by a user, or at the rows of a table."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class PredictedPoints(Presented):
 
     Attributes:
         names: the headers of the points.
-        points: the cells of each point.
+        points: the values of each point.
         output: the name of the predicted variable.
-        over: the name of the index set whose labels have a prediction each; "" without labels.
+        over: the name of the index set with one prediction per label; "" without labels.
         labels: its labels.
-        arrays: shape (points, arrays), or (points, labels, arrays): the value, and with intervals
-            the arrays of a band, in the order of `BAND_ARRAYS`.
-        level: of the intervals.
+        arrays: shape (points, arrays), or (points, labels, arrays): the value, or with intervals
+            the arrays of a band in the order of `BAND_ARRAYS`.
+        level: the level of the intervals.
         law: the name of the law.
-        units: name -> its unit as text, where it has one, of the points and of the output.
-        warnings: about the points.
-        variables: those of the names that the law takes; empty for all.
+        units: name of a variable or the output -> its unit as text, if it has one.
+        warnings: warnings about the points.
+        variables: the names that are variables of the law; empty for all.
     """
 
     names: Sequence[str]
@@ -52,23 +52,23 @@ class PredictedPoints(Presented):
 
     @property
     def has_law_error(self) -> bool:
-        """Whether the error of the law is in the predictions."""
+        """Whether the predictions include the error of the law."""
         return self.arrays.shape[-1] == len(BAND_ARRAYS)
 
     @property
     def interval_name(self) -> str:
-        """What the interval of the curve is called."""
+        """The name of the interval of the curve."""
         return f"{100 * self.level:g} % interval"
 
     @property
     def identifiers(self) -> list[str]:
-        """The headers of the cells that tell one prediction from another."""
+        """The headers of the columns that distinguish predictions."""
         if not self.labels:
             return list(self.names)
         return [*(self.names if len(self.points) > 1 else ()), self.over]
 
     def one_by_one(self) -> Iterator[tuple[list[Any], Array]]:
-        """The cells under the identifiers of each prediction, and its arrays."""
+        """The identifying values of each prediction, and its arrays."""
         for point, predicted in zip(self.points, self.arrays, strict=True):
             if not self.labels:
                 yield list(point), predicted

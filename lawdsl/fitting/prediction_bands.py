@@ -1,9 +1,9 @@
 """Fit + points -> predictions with intervals.
 
-Were the law right, value_i ± t·sqrt(g_iᵀ·C·g_i) in the scale of the residuals, C the covariance of
-the parameters, g_i the gradient of the prediction and t a quantile of Student's t: the interval of
-the fitted curve, which contains the noise of the fitted rows. With a discrepancy the prediction is
-its posterior mean, and the error of the law is in the interval.
+If the law is correct, the interval of the fitted curve is value_i ± t·sqrt(g_iᵀ·C·g_i) on the scale
+of the residuals, with C the covariance of the parameters, g_i the gradient of the prediction and t
+a quantile of Student's t; it accounts for the noise of the fitted rows. With a discrepancy the
+prediction is the posterior mean, and the interval includes the error of the law.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ PART_NAMES = {"noise": "noise", "run": "run", "law_error": "law"}
 
 @dataclass(frozen=True, eq=False)
 class ErrorParts:
-    """What the interval of a further run is made of: half-widths at its level, in the law's unit.
+    """The components of the interval of a further run: half-widths at its level, in the law's unit.
 
-    The squares add up to that of the whole.
+    Their squares add up to the square of the total half-width.
 
     Attributes:
-        noise: of a row, and what the noise of the fitted rows leaves open, if the law is right.
-        run: of what the rows of a run have in common; 0 where each row is a run.
-        law: of the error of the law.
+        noise: due to the noise of a row, and to the uncertainty from the noise of the fitted rows,
+            if the law is correct.
+        run: due to the run effect; 0 if each row is a run.
+        law: due to the error of the law.
     """
 
     noise: Array
@@ -53,17 +54,18 @@ class Band(Presented):
 
     Attributes:
         values: the values in the law's unit, shape (points,), or (points, labels): with a
-            discrepancy the prediction, which differs from the law; without one the law.
-        low, high: the ends, of the same shape. Where the rows do not determine the value they are
-            infinite, the lower one 0 where residuals are those of logarithms.
+            discrepancy the prediction, which differs from the fitted law; without one the fitted
+            law.
+        low, high: the ends, of the same shape. If the rows do not determine the value they are
+            infinite, or 0 for the lower end if residuals are those of logarithms.
         level: the level of the intervals, 0.95 for 95 %.
-        warnings: about the points.
+        warnings: warnings about the points.
         law: the values of the fitted law; None without a discrepancy.
-        run_low, run_high: the ends of the interval of a further run, in which its noise is; None
+        run_low, run_high: the ends of the interval of a further run, which includes its noise; None
             without a discrepancy.
-        parts: what that interval is made of; None without a discrepancy.
+        parts: the components of that interval; None without a discrepancy.
         points: variable -> its values, shape (points,); empty for a law with index sets.
-        labels: of the second axis; empty where there is none.
+        labels: the labels of the second axis; empty if there is none.
     """
 
     values: Array
@@ -87,7 +89,7 @@ class Band(Presented):
 
     @classmethod
     def of_arrays(cls, arrays: Array, level: float, warnings: tuple[Diagnostic, ...]) -> Band:
-        """The band of the arrays that `stacked` gives, of any further shape."""
+        """Rebuild a band from the arrays of `stacked`, of any further shape."""
         if len(arrays) == len(PLAIN_ARRAYS):
             values, low, high = arrays
             return cls(values, low, high, level, warnings)
@@ -95,13 +97,13 @@ class Band(Presented):
         return cls(values, low, high, level, warnings, law, run_low, run_high, ErrorParts(*parts))
 
 
-@np.errstate(all="ignore")  # an extrapolated law may have no value
+@np.errstate(all="ignore")  # an extrapolated law may be undefined
 def plain_band(problem: Problem, theta: Array, spread: Covariance, level: float) -> Band:
-    """Values of a fitted law with the intervals that the noise of the fitted rows gives.
+    """Values of a fitted law with intervals due to the noise of the fitted rows.
 
     Args:
-        problem: the law at the points. Residuals are those of logarithms where those of the fit
-            are, so that an interval of a positive value stays positive.
+        problem: the law at the points. Residuals are those of logarithms if those of the fit are,
+            so that an interval of a positive value stays positive.
         theta: the parameters, shape (parameters,).
         spread: their covariance.
         level: 0.95 for 95 % intervals.
@@ -110,18 +112,18 @@ def plain_band(problem: Problem, theta: Array, spread: Covariance, level: float)
     half = spread.quantile(level) * spread.errors(problem.slopes(theta[None])[1][0])
     if not problem.objective.log:
         return Band(values, values - half, values + half, level)
-    positive = values > 0  # others have no logarithm
+    positive = values > 0  # other values have no logarithm
     low = np.where(positive, values * np.exp(-half), -np.inf)
     return Band(values, low, np.where(positive, values * np.exp(half), np.inf), level)
 
 
-@np.errstate(all="ignore")  # an extrapolated law may have no value
+@np.errstate(all="ignore")  # an extrapolated law may be undefined
 def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band:
-    """Predictions with intervals in which the error of the law is.
+    """Predictions with intervals that include the error of the law.
 
     Args:
-        plain: the band of the law itself. Where it is infinite, the rows determine nothing, and it
-            stays infinite.
+        plain: the band of the law itself. Infinite ends, where the rows do not determine the value,
+            stay infinite.
         error: the error of the law at the points.
         quantile: half the width of an interval in standard deviations.
     """
@@ -163,10 +165,10 @@ def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band
 
 
 def undetermined_prediction_warning(name: str, high: Array) -> list[Diagnostic]:
-    """A warning where the rows do not determine predictions.
+    """A warning if the rows do not determine predictions.
 
     Args:
-        name: the name of what is predicted.
+        name: the name of the predicted quantity.
         high: upper ends of its intervals, shape (points,).
     """
     count, points = int(np.sum(~np.isfinite(high))), len(high)
@@ -180,7 +182,7 @@ def undetermined_prediction_warning(name: str, high: Array) -> list[Diagnostic]:
 
 
 def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
-    """The diagnostic that says why a fit without a covariance has no intervals of predictions."""
+    """The diagnostic that explains why a fit without a covariance has no intervals of predictions."""
     intervals = fit.intervals
     finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)
     if finding is not None:
@@ -199,7 +201,7 @@ def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
 
 
 def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
-    """The diagnostic that says why a fit without rows has no discrepancy."""
+    """The diagnostic that explains why a fit without rows has no discrepancy."""
     why = missing_rows_reason(fit)
     again = "fit again" if fit.objective.is_centered else "fit by another loss, such as huber"
     help = f"{again}, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
@@ -207,7 +209,9 @@ def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
 
 
 def missing_horizon_warning(fit: FitRecord) -> list[Diagnostic]:
-    """A warning where the loss of a fit leaves the error of its law, and so its reach, unknown."""
+    """A warning if the loss of a fit leaves the error of its law, and so its trust horizon,
+    unknown.
+    """
     if fit.rows is not None or fit.objective.is_centered:
         return []
     message = f"predictions beyond the rows have no trust horizon: {missing_rows_reason(fit)}"
@@ -216,7 +220,7 @@ def missing_horizon_warning(fit: FitRecord) -> list[Diagnostic]:
 
 
 def missing_intervals_warning(fit: FitRecord) -> Diagnostic:
-    """The warning that says why predictions of a fit are shown without intervals."""
+    """The warning that explains why predictions of a fit are shown without intervals."""
     if fit.spread is None:
         return replace(missing_band_diagnostic(fit), severity="warning")
     message = f"no interval is shown: the error of the law is not known: {missing_rows_reason(fit)}"
@@ -226,7 +230,7 @@ def missing_intervals_warning(fit: FitRecord) -> Diagnostic:
 
 
 def missing_rows_reason(fit: FitRecord) -> str:
-    """Why a fit without rows has no discrepancy, in words."""
+    """The reason why a fit without rows has no discrepancy, as text."""
     if not fit.objective.is_centered:
         return f"residuals of {fit.objective.name} are not centered at 0, as noise is"
     why = "the fit has no rows: an earlier version made it"
@@ -236,10 +240,10 @@ def missing_rows_reason(fit: FitRecord) -> str:
 
 
 def missing_rolled_check_warning(name: str = "") -> Diagnostic:
-    """The warning that nothing can be learned from the rolled check.
+    """The warning that no error of the law can be learned without a rolled check.
 
     Args:
-        name: what the fit is called; empty where there is one.
+        name: the name of the fit; empty if there is only one.
     """
     which = f"the fit `{name}`" if name else "the fit"
     message = (

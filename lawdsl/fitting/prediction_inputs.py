@@ -1,4 +1,4 @@
-"""Fit -> the inputs of its predictions: the values that a user may give by name."""
+"""Fit -> the inputs of its predictions: the names for which a user may give values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class PredictionInputs:
     """The inputs of the predictions of a fit.
 
     Attributes:
-        law: its name.
-        output: the name of what it predicts.
-        variables: `N`, or `r[web]` for each label -> unit; None where it has no unit.
+        law: the name of the law.
+        output: the name of the predicted quantity.
+        variables: `N`, or `r[web]` for each label -> unit; None for no unit.
         shares: variables that sum to 1, so that one of them follows from the others.
         sets: set, or index of a listed set -> its labels, one of which each row may have.
-        outputs: the labels of the columns of a prediction whose rows have no label; empty where
-            each row must have a label of every set.
-        over: the set that these labels are of.
-        measured: variables that need no value where a label, or further runs, determine them.
-        measured_sets: names of the sets for whose labels they are measured.
-        output_unit: of what it predicts, as text; empty where it has none.
+        outputs: the labels of the columns of a prediction whose rows have no label; empty if each
+            row must have a label of every set.
+        over: the set of these labels.
+        measured: variables that need no value if a label, or further runs, determine them.
+        measured_sets: the names of the sets for whose labels they are measured.
+        output_unit: the unit of the output as text; empty if it has none.
     """
 
     law: str
@@ -46,7 +46,7 @@ class PredictionInputs:
 
     @property
     def units(self) -> dict[str, str]:
-        """Variable or output -> its unit as text, where it has one."""
+        """Variable or output -> its unit as text, if it has one."""
         texts = {name: unit_text(unit) for name, unit in self.variables.items()}
         texts[self.output] = self.output_unit
         return {name: text for name, text in texts.items() if text not in ("", "1")}

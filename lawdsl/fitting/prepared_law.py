@@ -1,7 +1,7 @@
-"""The frozen record of a law as the numerical stages of a fit see it: names, and functions to call.
+"""The frozen record of a law for the numerical stages of a fit: names, and functions.
 
-All algebra is done by the functions that `preparation` puts here. What costs time is deferred: it is
-done when a function is first called, and kept.
+All algebra is performed by the functions that `preparation` defines here. Expensive computations
+are deferred to the first call of a function, and cached.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class ParameterBound:
 
 @dataclass(frozen=True)
 class ParameterDomain:
-    """A parameter, and the bounds of its domain; none for a free one."""
+    """A parameter, and the bounds of its domain; empty if it is unbounded."""
 
     name: str
     bounds: tuple[ParameterBound, ...]
 
     @property
     def text(self) -> str:
-        """The domain as the law declares it: `N > 0`; the name alone for a free one."""
+        """The domain as the law declares it: `N > 0`; only the name if it is unbounded."""
         relations = (f"{self.name} {b.relation} {b.text}" for b in self.bounds)
         return ", ".join(relations) if self.bounds else self.name
 
@@ -62,12 +62,12 @@ class Variable:
 class UnidentifiableDirections:
     """Directions in parameter space along which no prediction changes.
 
-    They make a law structurally non-identifiable: no data can determine them.
+    They make a law structurally unidentifiable: no data can determine them.
 
     Attributes:
-        count: how many there are.
-        parameters: that take part in some of them.
-        fixed: parameters that remove them when they are fixed, one for each.
+        count: the number of such directions.
+        parameters: the parameters that take part in some of them.
+        fixed: parameters, one per direction, that remove the directions if they are fixed.
     """
 
     count: int = 0
@@ -81,28 +81,34 @@ class PreparedLaw:
 
     Attributes:
         name: the name of the law.
-        output: the name of what it predicts.
-        parameters: in its order.
-        variables: in its order.
-        on_arrays: whether it is computed on arrays with an axis for each index.
-        is_large: whether it has too many parameters for algebra about each of them.
-        problem: builds the fit to other rows: columns, shape (variables, rows); target, shape
-            (rows,); objective; weights of the rows or None.
-        with_solved_factors: reparametrises a fit for a search, or None.
-        of_logarithms: builds the fit of the logarithm of the law to that of the data, or None.
-        draw: draws values of the parameters for starts: columns; how many; the seed; a generator
-            -> shape (draws, parameters).
-        declared_points: the starts that the file of the law declares, shape (starts, parameters),
-            and how many others lie outside the domain.
-        placed: parameters at given values, the others inside their domains, shape (parameters,);
-            None where a value lies outside.
-        linear: positions of the parameters in which the law is jointly linear.
-        coefficients: positions of the parameters of any sign in which it, or its logarithm, is.
-        has_logarithm: whether it is a product of powers and exponentials, all of them positive.
-        symbols_of_slope: name of a parameter -> the names that the derivative by it contains.
+        output: the name of the predicted quantity.
+        parameters: the parameters in the law's order.
+        variables: the variables in the law's order.
+        on_arrays: whether it is evaluated on arrays with an axis per index.
+        is_large: whether it has too many parameters for algebra on each of them.
+        problem: the function that builds the problem of a fit to rows from columns, shape
+            (variables, rows); target, shape (rows,); objective; weights of the rows or None.
+        with_solved_factors: the function that reparametrises a problem for a search; it may return
+            None.
+        of_logarithms: the function that builds the fit of the logarithm of the law to that of the
+            data; it may return None.
+        draw: the function that draws values of the parameters for starts, shape (draws,
+            parameters), from columns, the number of draws, the seed, and a generator.
+        declared_points: the function that returns the starts declared in the file of the law, shape
+            (starts, parameters), and the number of declared starts outside the domain.
+        placed: the function that returns parameters at given values, the others inside their
+            domains, shape (parameters,); None if a value is outside its domain.
+        linear: the function that returns the positions of the parameters in which the law is jointly
+            linear.
+        coefficients: the function that returns the positions of the parameters of any sign in which
+            the law, or its logarithm, is jointly linear.
+        has_logarithm: the function that returns whether the law is a product of powers and
+            exponentials, all of them positive.
+        symbols_of_slope: the function from the name of a parameter to the names in the derivative
+            with respect to it.
         symbols_of_merged_slope: the same, once powers of one base are merged.
-        undefined_term: variable -> value to the text of a part of the law that has no value there,
-            whatever the parameters; empty where there is none.
+        undefined_term: the function from the values of the variables to the text of a part of the
+            law that is undefined there, whatever the parameters; empty if there is none.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Fit without priors + priors -> the penalty of the fit with them, and the effect of the priors.
+"""Fit without priors + priors -> the penalty of the fit with them, and the effects of the priors.
 
-The noise that the priors are weighed against is that of the fit without them: it measures the
-distance of the rows from the law, whatever the priors expect.
+The priors are weighted against the noise of the fit without them, which measures the distance of
+the rows from the law independently of the priors.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-ZERO = 1e-20  # a fitted value below is 0 where it lies on a bound
-# standard deviation of a residual, relative to the measurements: tables are rounded
+ZERO = 1e-20  # a fitted value on a bound counts as 0 below this
+# smallest standard deviation of a residual, relative to the measurements, since tables are rounded
 MIN_NOISE = 1e-6
-# standard deviations between rows and prior from which they contradict each other
+# standard deviations between rows and prior above which they contradict each other
 CONFLICT = 3.0
-# minima of the search without priors from which the search with them starts, too
+# number of minima of the search without priors from which the search with them starts, too
 NEAR_STARTS = 16
 
 
 @dataclass(frozen=True)
 class PlainFit:
-    """The fit of the same rows without priors.
+    """The fit to the same rows without priors.
 
     Attributes:
-        theta: its parameters, shape (parameters,).
+        theta: the fitted parameters, shape (parameters,).
         undetermined: names of the parameters that the rows do not determine.
         on_bound: names of those on a bound.
-        covariance: of the parameters; None where it cannot be computed.
-        noise: of the rows.
-        minima: those of its search, from the lowest on, shape (minima, parameters).
+        covariance: the covariance of the parameters; None where it cannot be computed.
+        noise: the noise of the rows.
+        minima: the minima found by its search, the lowest first, shape (minima, parameters).
     """
 
     theta: Array
@@ -67,8 +67,8 @@ class PlainFit:
 
 
 def check_usable(law: Law, objective: Objective) -> None:
-    """Refuse priors of what an `identify` determines, and priors beside an objective in two steps or
-    one without a curvature.
+    """Raise an error for priors on parameters determined by an `identify`, and for priors together
+    with a two-step objective or a loss without curvature.
 
     Raises:
         LawdslError: F0135, F0157.
@@ -95,7 +95,7 @@ def _check_identified(law: Law) -> None:
         return
     for element in law.ties:
         name = element.partition("[")[0]
-        # a tie of the law itself leaves its parameter no prior
+        # a parameter tied by the law itself has no prior
         if name in schema.priors:
             message = (
                 f"the prior {schema.priors[name].text} is of {element}, too, which `identify` makes "
@@ -117,17 +117,17 @@ def plain_fit(
     groups: Groups,
     copied: bool,
 ) -> PlainFit:
-    """The result of the fit without priors.
+    """Create the record of the fit without priors.
 
     Args:
         law: the law.
-        problem: the objective without priors, with its data.
-        best: its minimum.
+        problem: the minimisation problem without priors.
+        best: the minimum.
         undetermined: names of the parameters that the rows do not determine.
         on_bound: names of those on a bound.
-        priors: those of the fit that follows.
+        priors: the priors of the subsequent fit.
         groups: the training run of each row, shape (rows,).
-        copied: whether most rows are copies of others, which count once.
+        copied: whether most rows are copies, each of which counts once.
 
     Raises:
         LawdslError: the rows leave no residual degree of freedom; F0135.
@@ -176,13 +176,13 @@ def plain_fit(
 
 
 def _rank(problem: Problem, slopes: Array) -> int:
-    """How many directions of the parameters the rows determine at all."""
+    """The number of directions in parameter space that the rows determine."""
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     return _rank_of(np.sqrt(weights)[:, None] * np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
 
 
 def _rank_of(root: Array) -> int:
-    """The number of directions that rows determine, for columns of any length."""
+    """The rank of a matrix, independent of the lengths of its columns."""
     norms = column_norms(root)
     scaled = root[:, norms > 0] / norms[norms > 0]
     if not scaled.size:
@@ -193,8 +193,9 @@ def _rank_of(root: Array) -> int:
 def _inflation(
     law: PreparedLaw, priors: Sequence[Prior], by_runs: Covariance, by_rows: Covariance
 ) -> float:
-    """The variance with independent runs over that with independent rows: the geometric mean over
-    the parameters with priors, and at least 1."""
+    """The ratio of the variance under independence of runs to that under independence of rows: the
+    geometric mean over the parameters with priors, and at least 1.
+    """
     chosen = np.eye(len(law.names))[[law.names.index(p.parameter) for p in priors]]
     with np.errstate(all="ignore"):
         logs = 2 * np.log(by_runs.errors(chosen) / by_rows.errors(chosen))
@@ -203,10 +204,10 @@ def _inflation(
 
 
 def without_inflation(problem: Problem) -> Problem:
-    """The problem whose rows count as often as they are independent: a weighed one.
+    """The problem with rows weighted by their effective number under dependence.
 
     Args:
-        problem: with or without priors.
+        problem: the problem, with or without priors.
     """
     if problem.penalty is None:
         return problem
@@ -215,12 +216,12 @@ def without_inflation(problem: Problem) -> Problem:
 
 
 def remaining_symmetries(symmetries: Freedom, problem: Problem, theta: Array) -> Freedom:
-    """The symmetries that remain with the priors: none where rows and priors together determine all
+    """The symmetries that remain with the priors: none if rows and priors together determine all
     parameters.
 
     Args:
-        symmetries: of the law, whose directions no data determine.
-        problem: the objective, with or without a penalty.
+        symmetries: the symmetries of the law, whose directions no data can determine.
+        problem: the problem, with or without a penalty.
         theta: the fitted parameters, shape (parameters,).
     """
     if problem.penalty is None or not symmetries.symmetries:
@@ -230,7 +231,9 @@ def remaining_symmetries(symmetries: Freedom, problem: Problem, theta: Array) ->
 
 
 def _ranks(problem: Problem, penalty: Penalty, theta: Array) -> tuple[int, int]:
-    """The number of directions that the rows determine, and that rows and priors determine."""
+    """The number of directions that the rows determine, and the number that rows and priors
+    determine together.
+    """
     slopes = np.nan_to_num(problem.slopes(theta[None])[1][0], posinf=0.0, neginf=0.0)
     return _rank_of(slopes), _rank_of(np.vstack([slopes, penalty.pseudo_rows(theta)]))
 
@@ -238,14 +241,15 @@ def _ranks(problem: Problem, penalty: Penalty, theta: Array) -> tuple[int, int]:
 def fitted_priors(
     priors: Sequence[Prior], law: PreparedLaw, problem: Problem, theta: Array, plain: PlainFit
 ) -> FittedPriors:
-    """The record of the priors of a fit: how far they have moved it, and whether the rows agree.
+    """The record of the priors of a fit: how far they have shifted it, and whether they are
+    compatible with the rows.
 
     Args:
-        priors: in the order of the penalty of the problem.
+        priors: the priors in the order of the penalty.
         law: the law.
-        problem: the objective with the penalty.
+        problem: the problem with the penalty.
         theta: the fitted parameters, shape (parameters,).
-        plain: the fit without them.
+        plain: the fit without priors.
     """
     penalty = problem.penalty
     assert penalty is not None
@@ -262,9 +266,10 @@ def fitted_priors(
         if is_open:
             shift, z = np.nan, 0.0
         elif prior.parameter in plain.on_bound or not np.isfinite(z):
-            # on a bound the rows give no standard error: the distance of the fit from the center
+            # on a bound the rows provide no standard error: the distance of the fit from the center
+            # is used
             z = (at_fit[k] - prior.center) / prior.deviation
-        if prior.parameter in plain.on_bound:  # how far it is from there means nothing
+        if prior.parameter in plain.on_bound:  # its distance from there is not meaningful
             shift = np.nan
         records.append(
             FittedPrior(
@@ -280,7 +285,7 @@ def fitted_priors(
         )
     values = {
         name: canonical_nan(np.nan if name in plain.undetermined else x)
-        # on a bound at 0 the search ends at some 1e-27
+        # on a bound at 0 the search ends at about 1e-27
         for name, x in zip(
             law.names,
             np.where(
@@ -297,7 +302,7 @@ def fitted_priors(
     rise = losses[0] - losses[1] + penalty.value(theta[None])[0]
     chi2 = max(0.0, float(2 * rise / plain.noise.kappa))
     by_rows, with_priors = _ranks(problem, penalty, theta)
-    # each prior that adds a direction agrees with any rows
+    # each prior that determines a further direction is compatible with any rows
     dof = len(penalty.numbers) - (with_priors - by_rows)
     return FittedPriors(tuple(records), values, sigma, float(plain.noise.kappa), chi2, dof)
 
@@ -305,12 +310,13 @@ def fitted_priors(
 def prior_findings(
     record: FittedPriors, undetermined: frozenset[str], plain: PlainFit
 ) -> list[Diagnostic]:
-    """Warnings about priors that the rows contradict, and about parameters that the priors decide.
+    """Warnings about priors that the rows contradict, and about parameters determined by priors
+    only.
 
     Args:
         record: the priors of the fit.
         undetermined: names of the parameters that rows and priors together do not determine.
-        plain: the fit without them.
+        plain: the fit without priors.
     """
     findings, stated = [], tuple(f"prior {prior.text}" for prior in record.priors)
     for prior in record.priors:
@@ -342,5 +348,5 @@ def prior_findings(
 
 
 def plain_names(record: FittedPriors) -> list[str]:
-    """The parameters of a fit with priors, in the law's order."""
+    """The names of the parameters of a fit with priors, in the law's order."""
     return list(record.without)

@@ -1,9 +1,11 @@
-"""Model + data + objective -> Problem: residuals, losses and their derivatives by free numbers.
+"""Model + data + objective -> Problem: residuals, losses and their derivatives with respect to
+unconstrained parameters.
 
 The objective is F(u) = Σ w_i·rho(r_i(theta(u))), with r_i = f(x_i; theta) - y_i or log f(x_i;
-theta) - log y_i, and free numbers u that `transforms` maps to the parameters theta. Its derivatives
-are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which the curvature
-of the map from u to theta is added, and the penalty of declared priors, if there are any.
+theta) - log y_i, and unconstrained parameters u that `transforms` maps to the parameters theta. Its
+derivatives are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which
+the curvature of the map from u to theta is added, and the penalty of declared priors, if there are
+any.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ __all__ = [
     "rho_slope",
 ]
 
-# starts times rows in one array: bounds the memory of long tables
+# starts times rows in one array: bounds memory for long tables
 MAX_ARRAY_NUMBERS = 4_000_000
 # relative to the measurements: residuals of an exact fit are smaller
 EXACT_FIT_RTOL = 1e-9
@@ -50,18 +52,18 @@ EXACT_FIT_RTOL = 1e-9
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem of a fit: minimise Σ weight·rho(residual) over the rows.
+    """The minimisation problem of a fit: minimise Σ weight·rho(residual) over the rows.
 
     Attributes:
         model: the law on the table, or its logarithm.
-        exponential: whether the model is the logarithm.
-        transforms: free numbers -> parameters.
+        exponential: whether the model is the logarithm of the law.
+        transforms: the maps from unconstrained parameters to parameters.
         target: the measured values, shape (rows,).
         objective: the loss, and whether residuals are those of logarithms.
-        weights: the weights of the rows, shape (rows,), or (starts, rows) where each start has its
-            own; None where all are 1.
-        variables: how many of the model's columns are variables of the law; None for all.
-        penalty: of the priors, which the objective contains; None without priors.
+        weights: the weights of the rows, shape (rows,), or (starts, rows) if they differ between
+            starts; None if all are 1.
+        variables: the number of the model's columns that are variables of the law; None for all.
+        penalty: the penalty of the priors, which is part of the objective; None without priors.
     """
 
     model: Model | ArrayModel
@@ -75,18 +77,19 @@ class Problem:
 
     @cached_property
     def goal(self) -> Array:
-        """The values from which residuals are measured: the measured ones, or their logarithms."""
+        """The values with which the model is compared: the measured ones, or their logarithms."""
         return np.log(self.target) if self.objective.log else self.target
 
     @cached_property
     def takes_log(self) -> bool:
-        """Whether residuals take the logarithm of the model."""
+        """Whether residuals compare the logarithm of the model."""
         return self.objective.log and not self.exponential
 
     @cached_property
     def scale(self) -> Array:
-        """Factors of squared differences that make them weighted relative ones: shape (rows,), or
-        (starts, rows)."""
+        """Factors that turn squared differences into weighted relative ones: shape (rows,), or
+        (starts, rows).
+        """
         weights = np.ones((1, self.rows)) if self.weights is None else np.atleast_2d(self.weights)
         return weights / self.target**2 if self.takes_log else weights
 
@@ -111,11 +114,11 @@ class Problem:
         return len(self.transforms)
 
     def curvature_of_weights(self, stated: bool) -> float:
-        """The curvature of the loss that a weight of 1 of a squared residual stands for.
+        """The curvature of the loss that corresponds to a weight of 1 of a squared residual.
 
         Args:
-            stated: whether the weights rho'(r)/r are stated; where they are not, they are 1, where
-                the loss has its curvature at 0.
+            stated: whether the weights rho'(r)/r are given explicitly; otherwise they are 1,
+                relative to the curvature of the loss at 0.
         """
         return 1.0 if stated else self.objective.row.max_curvature
 
@@ -126,8 +129,10 @@ class Problem:
 
     @property
     def exact(self) -> float:
-        """The objective of a fit that is exact up to rounding: losses below it do not differ."""
-        # one loss counts as often as the rows that it is summed over
+        """The objective of a fit that is exact up to rounding; smaller objectives are treated as
+        equal.
+        """
+        # a loss counts once per row of the sum
         total = self.rows if self.weights is None else float(np.sum(self.weights))
         return total * float(rho(np.array(self.rounding), self.objective))
 
@@ -137,28 +142,29 @@ class Problem:
         return float(np.std(self.goal))
 
     def subset(self, rows: NDArray[Any]) -> Problem:
-        """Restrict the problem to some rows, given by number or mask."""
+        """Restrict the problem to some rows, given by index or mask."""
         weights = None if self.weights is None else self.weights[..., rows]
         model = self.model.on(self.model.columns[:, rows])
         return replace(self, model=model, target=self.target[rows], weights=weights)
 
     def of_starts(self, chosen: NDArray[Any]) -> Problem:
-        """Restrict weights that differ between starts to some starts, given by number or mask."""
+        """Restrict weights that differ between starts to some starts, given by index or mask."""
         if self.weights is None or self.weights.ndim == 1:
             return self
         penalty = None if self.penalty is None else self.penalty.of_starts(chosen)
         return replace(self, weights=self.weights[chosen], penalty=penalty)
 
     def sample(self, count: int, seed: int) -> Problem:
-        """Restrict the problem to a random sample of rows, with those at the ends of each variable.
+        """Restrict the problem to a random sample of rows, including those at the extremes of each
+        variable.
 
-        A law without a value at some rows most often lacks it at these ends.
+        A law that is undefined at some rows most often is undefined at these extremes.
 
         Args:
-            count: how many rows.
+            count: the number of rows.
             seed: the seed of the sample.
         """
-        # all rows: a sample would be a copy
+        # a sample of all rows would be a copy
         if self.rows <= count:
             return self
         rows = np.random.default_rng(seed).choice(self.rows, count, replace=False)
@@ -166,7 +172,7 @@ class Problem:
         sampled = self.subset(np.unique([*rows, *ends]))
         if self.penalty is None:
             return sampled
-        # the priors count as much beside the sample as beside all rows
+        # the priors have the same relative weight as with all rows
         share = self.penalty.share * sampled.rows / self.rows
         return replace(sampled, penalty=replace(self.penalty, share=share))
 
@@ -179,7 +185,9 @@ class Problem:
             return np.exp(predicted) if self.exponential else predicted
 
     def residuals(self, free: Array) -> Array:
-        """Residuals at free numbers of shape (starts, parameters): shape (starts, rows)."""
+        """Residuals at unconstrained parameters of shape (starts, parameters): shape (starts,
+        rows).
+        """
         theta = to_parameters(self.transforms, free)
         residuals = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
@@ -190,7 +198,7 @@ class Problem:
         """The objective at each start: shape (starts,); inf where the law has no value.
 
         Args:
-            free: free numbers, shape (starts, parameters).
+            free: unconstrained parameters, shape (starts, parameters).
             objective: the objective in place of the problem's own.
         """
         return self.losses_at(to_parameters(self.transforms, free), objective)
@@ -211,14 +219,17 @@ class Problem:
         return np.where(np.isfinite(total), total, np.inf)
 
     def residuals_and_slopes(self, free: Array) -> tuple[Array, Array]:
-        """Residuals, (starts, rows), and their derivatives by free numbers, (starts, rows, p)."""
+        """Residuals, (starts, rows), and their derivatives with respect to unconstrained
+        parameters, (starts, rows, p).
+        """
         theta, slopes = with_slopes(self.transforms, free)
         residual, by_parameters = self.slopes(theta)
         with np.errstate(all="ignore"):
             return residual, by_parameters @ slopes
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        """Residuals, and their Jacobian by the parameters, at those of shape (starts, parameters).
+        """Residuals, and their Jacobian with respect to the parameters, at those of shape (starts,
+        parameters).
 
         Long tables are evaluated in pieces.
 
@@ -237,18 +248,20 @@ class Problem:
         return residual, jacobian
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
-        """The objective and its exact gradient by the free numbers at one point."""
+        """The objective and its exact gradient with respect to the unconstrained parameters at one
+        point.
+        """
         model = self.local_model(free[None], exact=False)
         return float(model.loss[0]), model.gradient[0]
 
     def local_model(
         self, free: Array, exact: bool = True, objective: Objective | None = None
     ) -> LocalModel:
-        """The objective near free numbers, to second order.
+        """A second-order model of the objective at given points.
 
         Args:
             free: the points, shape (starts, parameters).
-            exact: with the exact second derivatives; else with those of reweighted least squares,
+            exact: whether to use exact second derivatives; else those of reweighted least squares,
                 Jᵀ·diag(w·rho'(r)/r)·J, which are positive semidefinite.
             objective: the objective in place of the problem's own.
         """
@@ -272,16 +285,18 @@ class Problem:
         state: ResidualState,
         exact: bool,
     ) -> LocalModel:
-        """The objective to second order, where the model has been evaluated already.
+        """A second-order model of the objective at points where the model of the law has been
+        evaluated already.
 
         Floating-point errors are not suppressed here: the caller does that.
 
         Args:
             evaluation: the model there; with second derivatives if `exact`.
             theta: the parameters, shape (starts, parameters).
-            derivatives: the derivatives of the parameters by the free numbers.
+            derivatives: the derivatives of the parameters with respect to the unconstrained
+                parameters.
             state: residuals and losses there.
-            exact: with the exact second derivatives.
+            exact: whether to use exact second derivatives.
         """
         row_gradient, row_curvature = state.derivatives(self, exact)
         gradient, hessian = None, None
@@ -290,7 +305,7 @@ class Problem:
             parts = (slopes @ row_slopes[:, :, None])[:, :, 0]
             curvature = (slopes * row_curvature[:, None, piece]) @ np.swapaxes(slopes, 1, 2)
             if exact:
-                assert isinstance(values, Values)  # arrays have no second derivatives
+                assert isinstance(values, Values)  # models on arrays have no second derivatives
                 curvature += values.contracted(theta, row_slopes)
             gradient = parts if gradient is None else gradient + parts
             hessian = curvature if hessian is None else hessian + curvature
@@ -309,7 +324,7 @@ class Problem:
 
         Args:
             value: the value of the model, shape (starts, rows).
-            objective: whose loss.
+            objective: the objective whose loss is computed.
             theta: the parameters, shape (starts, parameters), on which the penalty depends.
         """
         residual = (np.log(value) if self.takes_log else value) - self.goal
@@ -317,7 +332,7 @@ class Problem:
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
         if self.penalty is not None:
             loss += self.penalty.value(theta)
-        # nan has no order: inf loses every comparison
+        # nan has no order, but inf loses every comparison
         loss[~np.isfinite(loss)] = np.inf
         return ResidualState(value, residual, slope, loss, objective)
 
@@ -356,7 +371,7 @@ class ResidualState:
     Attributes:
         value: the value of the model, shape (starts, rows).
         residual: the residual of the same shape.
-        slope: the derivative of the loss by the residual, of the same shape.
+        slope: the derivative of the loss with respect to the residual, of the same shape.
         loss: the objective, shape (starts,); inf where the law has no value.
         objective: the objective, with the loss.
     """
@@ -369,11 +384,12 @@ class ResidualState:
     cache: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def derivatives(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
-        """The weighted first and second derivatives of each row's loss by the model's value.
+        """The weighted first and second derivatives of each row's loss with respect to the model's
+        value.
 
         Args:
             problem: the objective to be minimised, with its data.
-            exact: the exact second derivatives; else those of reweighted least squares.
+            exact: whether to use exact second derivatives; else those of reweighted least squares.
 
         Returns:
             Two arrays of shape (starts, rows).
@@ -397,7 +413,7 @@ class ResidualState:
         return self.cache[exact]
 
     def at(self, chosen: NDArray[Any]) -> ResidualState:
-        """Select some of the starts by number or mask."""
+        """Select some of the starts by index or mask."""
         arrays = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
         return ResidualState(*arrays, self.objective)
 
@@ -413,15 +429,15 @@ class ResidualState:
         )
 
     def put(self, starts: NDArray[Any], other: ResidualState) -> None:
-        """Overwrite the states of some starts, given by number or mask, in place."""
+        """Overwrite the states of some starts, given by index or mask, in place."""
         self.value[starts], self.residual[starts] = other.value, other.residual
         self.slope[starts], self.loss[starts] = other.slope, other.loss
-        # the cached derivatives are those of the former values
+        # the cached derivatives belong to the previous values
         self.cache.clear()
 
 
 class Evaluation:
-    """The model at given values of the parameters in which it is not linear.
+    """The model at given values of the parameters in which it is nonlinear.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -457,7 +473,7 @@ class Evaluation:
 
     @property
     def offset(self) -> Array | None:
-        """The model with the linear parameters at 0, shape (starts, rows); None where that is 0."""
+        """The model with the linear parameters at 0, shape (starts, rows); None if that is 0."""
         self._evaluate()
         return self._offset
 

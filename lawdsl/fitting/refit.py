@@ -1,4 +1,4 @@
-"""Problem + nearby parameters -> least-squares parameters, for other or changed rows."""
+"""Problem + nearby parameters -> least-squares parameters, for other or modified rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-MAX_REFIT_EVALUATIONS = 200  # of the law, for one fit
-# in place of residuals and slopes without a value
+MAX_REFIT_EVALUATIONS = 200  # evaluations of the law for one fit
+# value that replaces undefined residuals and slopes
 NO_VALUE_RESIDUAL = 1e100
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
-    """Fit by least squares from a start: minimise Σ w_i·r_i² in the free numbers.
+    """Fit by least squares from a start: minimise Σ w_i·r_i² in the unconstrained parameters.
 
     The trust-region method of SciPy's `least_squares` (Branch, Coleman and Li (1999), SIAM Journal
     on Scientific Computing 21).
@@ -31,7 +31,8 @@ def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
         Parameters, shape (parameters,), and their weighted sum of squares.
     """
     root = np.ones(problem.rows) if problem.weights is None else np.sqrt(problem.weights)
-    # further out the slope by the free number vanishes, and the search could not leave the bound
+    # further out the slope with respect to the unconstrained parameter vanishes, and the search
+    # could not leave the bound
     start = np.clip(to_free(problem.transforms, theta[None])[0], -30.0, 30.0)
     if not np.all(np.isfinite(problem.residuals(start[None]))):
         start = to_free(problem.transforms, theta[None])[0]
@@ -53,7 +54,7 @@ def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
 
 
 def least_squares_near(problem: Problem, theta: Array) -> float:
-    """The least weighted sum of squares near some parameters.
+    """The minimum of the weighted sum of squares near some parameters.
 
     Args:
         problem: the objective with its data; its residuals are used, not its loss.

@@ -1,4 +1,4 @@
-"""Fit -> predictions, and JSON that a person can read: the frozen record of a fit."""
+"""Fit -> predictions, and human-readable JSON: the frozen record of a fit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from lawdsl.fitting.storage import (
 )
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
-from lawdsl.fitting.values_by_name import ValuesByName, check_names
+from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
@@ -64,7 +64,7 @@ OUTSIDE_FITTED_RANGE = "F0109"
 
 @dataclass(frozen=True)
 class Fit(FitRecord, Presented, Exportable):
-    """A law fitted to a table: its record, with predictions.
+    """A law fitted to a table: its results, and predictions.
 
     The attributes are those of `FitRecord`.
     """
@@ -77,7 +77,7 @@ class Fit(FitRecord, Presented, Exportable):
         """The fitted law, from the text kept in the fit.
 
         Raises:
-            LawdslError: the text is not the one that was fitted.
+            LawdslError: the text has been altered.
         """
         return self._law
 
@@ -121,7 +121,9 @@ class Fit(FitRecord, Presented, Exportable):
                 do not broadcast (D0151).
         """
         law = self.read_law()
-        check_names(law.name, values, [q.name for q in law.variables])
+        names = [q.name for q in law.variables]
+        check_names(law.name, values, names)
+        check_complete(law.name, values, names)
         points = ValuesByName.of(values, {})
         own_names = {name: name for name in values}
         problem, theta = self._posed(law, law.objective, points.columns, own_names)
@@ -137,8 +139,8 @@ class Fit(FitRecord, Presented, Exportable):
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
-            The predicted output, shape (rows,): the fitted law alone. Beyond the trust horizon there
-            is an `ExtrapolationWarning`.
+            The predicted output, shape (rows,): the fitted law alone. Beyond the trust horizon an
+            `ExtrapolationWarning` is issued.
 
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
@@ -149,8 +151,9 @@ class Fit(FitRecord, Presented, Exportable):
         return problem.predictions(theta[None])[0].copy()
 
     def _warn_beyond(self, law: Law, columns: NDArray[np.float64]) -> None:
-        """Warn the caller of a public method of points, shape (variables, points), that the fit does
-        not answer for, and of a fit that is not trusted."""
+        """Warn the caller of a public method about points, shape (variables, points), at which the
+        fit is not reliable, and about a fit that is not trusted.
+        """
         diagnostics = self._warnings(law, columns)
         untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
         beyond = [d for d in diagnostics if d.code not in (OUTSIDE_FITTED_RANGE, NOT_TRUSTED)]
@@ -171,8 +174,9 @@ class Fit(FitRecord, Presented, Exportable):
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
-            The predicted output, shape (rows,), and warnings about variables that leave the range
-            of the fitted rows and about shares at which the measurements break what the law claims.
+            The predicted output, shape (rows,), and warnings about variables outside the range of
+            the fitted rows and about shares at which the measurements contradict a claim of the
+            law.
 
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
@@ -193,23 +197,23 @@ class Fit(FitRecord, Presented, Exportable):
     ) -> Band:
         """Predict the output on the rows of a table, with intervals.
 
-        The interval of the curve contains the noise of the fitted rows, independent by run where
-        the fit counted runs, and with a discrepancy the error of the law: log L = log law + δ, δ a
-        Gaussian process with that standard deviation per decade of distance from the fitted rows,
-        conditioned on their residuals. Then `values` are its mean, and `run_low`, `run_high` the
-        interval of a further run.
+        The interval of the curve accounts for the noise of the fitted rows (independent between
+        runs if the fit identifies runs), and with a discrepancy for the error of the law: log L =
+        log law + δ, where δ is a Gaussian process with that standard deviation per decade of
+        distance from the fitted rows, conditioned on their residuals. Then `values` are the
+        posterior means, and `run_low`, `run_high` is the interval of a further run.
 
         Args:
             table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
-                "learned" for 0.02, its error widened by what the rolled check says of this table.
-                By default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one without error;
+                "learned" for 0.02, widened by the rolled check of the fit. By default 0.02; but 0,
+                with a warning (F0134), if the fit lacks the required rows.
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
-            The band, with all messages about its points. Beyond the trust horizon there is an
-            `ExtrapolationWarning`, as of `predict`.
+            The band, with all messages about its points. Beyond the trust horizon an
+            `ExtrapolationWarning` is issued, as by `predict`.
 
         Raises:
             LawdslError: a column that is missing, a value outside the law's domain, a level outside
@@ -229,14 +233,14 @@ class Fit(FitRecord, Presented, Exportable):
         level: float = LEVEL,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> Band:
-        """What `predict_with_errors` returns, for callers that pass its `warnings` on: there is no
-        warning of Python.
+        """Like `predict_with_errors`, but without Python warnings, for callers that handle
+        `warnings` themselves.
 
         Args:
-            table, columns, level, discrepancy: as that method takes them.
+            table, columns, level, discrepancy: as for that method.
 
         Raises:
-            LawdslError: as that method raises.
+            LawdslError: as for that method.
         """
         check_level(level)
         if discrepancy is not None:
@@ -250,13 +254,14 @@ class Fit(FitRecord, Presented, Exportable):
         band = plain_band(problem, theta, self.spread, level)
         if amplitude:
             surface = self.fitted_surface(law, theta)
-            with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            with np.errstate(all="ignore"):  # an extrapolated law may be undefined
                 model = surface.law_error(amplitude)
                 model = model.widened(self.widening) if discrepancy == LEARNED else model
                 error = model.at(surface.at(problem.columns), theta)
             band = band_with_discrepancy(band, error, self.spread.quantile(level))
         widths = None
-        if band.law is not None or discrepancy == 0:  # else nobody has said that the law is right
+        # otherwise nobody has stated that the law is correct
+        if band.law is not None or discrepancy == 0:
             scale = self.spread.quantile(LEVEL) / self.spread.quantile(level)
             widths = half_widths(band, band.law is not None or objective.log, scale)
         warnings = (
@@ -268,10 +273,10 @@ class Fit(FitRecord, Presented, Exportable):
         return replace(band, warnings=warnings, points=at)
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
-        """The error of the law per decade that predictions take, and a warning where it is not known.
+        """The error of the law per decade for predictions, and a warning if it is not known.
 
         Args:
-            discrepancy: as `predict_with_errors` takes it; None for the default.
+            discrepancy: as for `predict_with_errors`; None for the default.
         """
         if discrepancy is not None and not isinstance(discrepancy, str):
             return float(discrepancy), []
@@ -284,19 +289,20 @@ class Fit(FitRecord, Presented, Exportable):
     def intervals_with_law_error(
         self, discrepancy: float = DEFAULT_AMPLITUDE
     ) -> dict[str, tuple[float, float]]:
-        """The intervals of the parameters if the law is wrong: a fit to the true surface could have
-        come out anywhere in them.
+        """The intervals of the parameters that include the error of the law: a fit to the true
+        surface could have ended anywhere in them.
 
-        To the half-width of today's interval, in the free number of the parameter, that by the
-        error of the law is added in squares: see `lawdsl.fitting.extrapolation.sandwich`.
+        The half-width due to the error of the law is added in quadrature to that of the usual
+        interval, in the unconstrained value of the parameter: see
+        `lawdsl.fitting.extrapolation.sandwich`.
 
         Args:
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade; 0 gives `intervals.ends`.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade; 0 yields `intervals.ends`.
 
         Returns:
-            Parameter -> lower and upper end, at the level of `intervals`. Empty where the fit has
-            no intervals or no rows, after a fit in two steps, and after one of a quantile other
-            than the median, whose residuals do not tell the error of the law.
+            Parameter -> lower and upper end, at the level of `intervals`. Empty if the fit has no
+            intervals or stores no rows, after a two-step fit, and after a fit of a quantile other
+            than the median, whose residuals do not determine the error of the law.
 
         Raises:
             LawdslError: a discrepancy outside 0 to 1 (F0133).
@@ -304,11 +310,12 @@ class Fit(FitRecord, Presented, Exportable):
         return parameter_intervals(self, self.read_law(), discrepancy)
 
     def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
-        """The fitted law at the rows that the fit keeps, by which the error of the law is judged.
+        """The fitted law at the rows that the fit stores, from which the error of the law is
+        estimated.
 
         Args:
-            law: that of the fit.
-            theta: its parameters, shape (parameters,).
+            law: the law of the fit.
+            theta: the parameters, shape (parameters,).
 
         Raises:
             LawdslError: a fit without rows (F0134).
@@ -345,7 +352,7 @@ class Fit(FitRecord, Presented, Exportable):
         """The problem of a law on the rows of a table, and its fitted parameters."""
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         rows = read_table(table, columns, fitted=fitted)
-        # columns of the fitted table are a default only where the new table has them
+        # columns of the fitted table are defaults only if the new table has them
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
         theta = self.theta_of(law)
@@ -364,7 +371,7 @@ class Fit(FitRecord, Presented, Exportable):
         """The fitted values of the parameters of its law, shape (parameters,).
 
         Args:
-            law: that of the fit, or of its covariance.
+            law: the law of the fit, or of its covariance.
         """
         values = self.values | {name: fixed.value for name, fixed in self.held.items()}
         return np.array([values[q.name] for q in law.parameters])
@@ -377,7 +384,8 @@ class Fit(FitRecord, Presented, Exportable):
         discrepancy: float | Literal["learned"] | None = None,
     ) -> tuple[Diagnostic, ...]:
         """Warnings about predictions at points, shape (variables, points), with the half-widths of
-        their intervals, in the logarithm, where those are known to be honest beyond the rows."""
+        their intervals in the logarithm, if these account for the error beyond the rows.
+        """
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
         beyond = self._beyond_rows(law, columns, widths, discrepancy)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
@@ -389,22 +397,23 @@ class Fit(FitRecord, Presented, Exportable):
         widths: NDArray[np.float64] | None = None,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> list[Diagnostic]:
-        """The warning about variables that leave the fitted range; the arguments are those of
-        `_warnings`."""
+        """The warning about variables outside the fitted range; the arguments are those of
+        `_warnings`.
+        """
         found, widest = known_departures(law.variables, columns, self.data.ranges, widths)
         return departure_warning(found, self.advice_beyond(widest, discrepancy)) if found else []
 
     def horizon_under(
         self, discrepancy: float | Literal["learned"] | None = None
     ) -> Horizon | None:
-        """The trust horizon with the error of the law that intervals of predictions have; that of
-        `horizon` is widened where the rolled check fails.
+        """The trust horizon for the error of the law included in intervals of predictions; that of
+        `horizon` is widened if the rolled check fails.
 
         Args:
             discrepancy: as `predict_with_errors` takes it.
 
         Returns:
-            The horizon; None where the fit has none.
+            The horizon; None if the fit has none.
         """
         error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
         law = self.law_of_spread
@@ -413,12 +422,12 @@ class Fit(FitRecord, Presented, Exportable):
     def advice_beyond(
         self, half_width: float | None, discrepancy: float | Literal["learned"] | None = None
     ) -> str:
-        """The help of a warning about predictions whose variables leave the fitted range.
+        """The help of a warning about predictions outside the fitted range.
 
         Args:
-            half_width: the largest half-width of their intervals at 95 %, in the logarithm; None
-                where there are none.
-            discrepancy: the error of the law in them, as `predict_with_errors` takes it.
+            half_width: the largest half-width of their 95 % intervals, in the logarithm; None
+                without intervals.
+            discrepancy: the error of the law that they include, as for `predict_with_errors`.
         """
         if half_width is None:
             return range_advice(self.horizon) if self.has_law_error else NO_INTERVAL
@@ -433,15 +442,15 @@ class Fit(FitRecord, Presented, Exportable):
 
     @property
     def horizon(self) -> Horizon | None:
-        """How far predictions stay within 1, 2 and 5 %; None where that is not known."""
+        """How far predictions are within 1, 2 and 5 %; None if that is not known."""
         return None if self.extrapolation is None else self.extrapolation.horizon
 
     def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
-        """A warning where shares lie below the inflection ratio of the fitted rows.
+        """A warning if shares are below the inflection ratio of the fitted rows.
 
         Args:
             columns: variable -> its values in the law's units; variables that are not shares, or
-                are missing, give no warning.
+                are missing, cause no warning.
         """
         return [
             d

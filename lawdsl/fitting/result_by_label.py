@@ -31,13 +31,14 @@ from lawdsl.fitting.storage import (
     check_schema,
     load,
 )
-from lawdsl.fitting.values_by_name import ValuesByName, check_names, elements
+from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names, elements
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED, verdict_for
 from lawdsl.language.instances.instance import row_indices
 
 Array = NDArray[np.float64]
 
-UNDETERMINED = "F0126"  # of intervals: a band says so itself, by infinite ends
+# of intervals: a band marks undetermined predictions itself, by infinite ends
+UNDETERMINED = "F0126"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Fits(FitsRecord, Presented, Exportable):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The findings that the verdicts rest on, each with the labels that it concerns."""
+        """The findings on which the verdicts are based, each with the labels that it concerns."""
         return (*self.warnings, *merge_findings(self.parts))
 
     @property
@@ -83,14 +84,15 @@ class Fits(FitsRecord, Presented, Exportable):
         """The fit of the rows with a label.
 
         Raises:
-            KeyError: no part has this label alone.
+            KeyError: no part has only this label.
         """
         return {label_of(part): part for part in self.parts}[label]
 
     @property
     def expressions(self) -> dict[str, sp.Expr]:
-        """Label -> the fitted formula of its rows, as `Fit.expression` gives it; the variables with
-        subscripts are symbols such as `r[web]`. Under the label "" where one formula is for all.
+        """Label -> the fitted formula of its rows, as for `Fit.expression`; variables with
+        subscripts are symbols such as `r[web]`. If one formula applies to all labels, its key is
+        "".
 
         Raises:
             LawdslError: the law of the fits was altered.
@@ -108,7 +110,7 @@ class Fits(FitsRecord, Presented, Exportable):
 
         Returns:
             A float where all values are scalars, else an array of their common shape; for a law
-            that predicts each label, label -> that, unless a label is given.
+            with one prediction per label, label -> prediction, unless a label is given.
 
         Raises:
             LawdslError: as `predict` raises; a name that the law does not have (D0116), values
@@ -118,6 +120,8 @@ class Fits(FitsRecord, Presented, Exportable):
         variables = self.elements_of_variables(law)
         sets = [binding_name(law.declarations, i) for i in row_indices(law.declarations)]
         check_names(law.name, values, [*variables, *sets])
+        measured = law.declarations.measures
+        check_complete(law.name, values, [name for name in variables if name not in measured])
         numbers: dict[str, Any] = {}
         for name in (name for name in values if name in variables):
             texts = variables[name]
@@ -140,7 +144,8 @@ class Fits(FitsRecord, Presented, Exportable):
 
         Returns:
             Shape (rows,) where the table contains the label of each row, or the law predicts one
-            number; else (rows, labels). Outside the fitted range there is an `ExtrapolationWarning`.
+            number; else (rows, labels). Outside the fitted range an `ExtrapolationWarning` is
+            issued.
 
         Raises:
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
@@ -161,8 +166,8 @@ class Fits(FitsRecord, Presented, Exportable):
             columns: variable or set -> column, or pattern of columns, where other than fitted.
 
         Returns:
-            The predictions, of the shape that `predict` gives, and a warning for each variable that
-            leaves the range of the fitted rows.
+            The predictions, of the same shape as from `predict`, and a warning for each variable
+            outside the range of the fitted rows.
 
         Raises:
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
@@ -181,15 +186,15 @@ class Fits(FitsRecord, Presented, Exportable):
         runs: Any = None,
         **columns: str,
     ) -> Band:
-        """Predict the output on the rows of a table, with intervals from the errors of each label's
-        own fit, as `Fit.predict_with_errors` does.
+        """Predict the output on the rows of a table, with intervals from the fit of each label, as
+        `Fit.predict_with_errors` does.
 
         Args:
             table: a path, a data frame, or a mapping of arrays.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
-                "learned" for 0.02, its error widened by the rolled check of each part. By default
-                0.02; 0, with a warning (F0134), where a part lacks what it needs.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one without error;
+                "learned" for 0.02, widened by the rolled check of each part. By default 0.02; but
+                0, with a warning (F0134), if a part lacks the required rows.
             runs: a table of runs of further domains, from which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where other than fitted.
 
@@ -200,7 +205,7 @@ class Fits(FitsRecord, Presented, Exportable):
         check_level(level)
         if discrepancy is not None:
             check_amplitude(discrepancy)
-        # the default is one for all parts
+        # the default is the same for all parts
         amplitudes = [part.amplitude(discrepancy) for part in self.parts]
         least = min(amplitude for amplitude, _ in amplitudes)
         options = BandOptions(level, LEARNED if least and discrepancy == LEARNED else least)
@@ -212,7 +217,7 @@ class Fits(FitsRecord, Presented, Exportable):
 
     @property
     def widening(self) -> dict[str, float]:
-        """Label -> what a learned error of the law is multiplied by; 1 without a rolled check."""
+        """Label -> the factor that multiplies a learned error of the law; 1 without a rolled check."""
         return {label_of(part): part.widening for part in self.parts}
 
     def verdict_for(self, use: str) -> str:
@@ -233,7 +238,7 @@ class Fits(FitsRecord, Presented, Exportable):
 
     @property
     def outputs(self) -> list[str]:
-        """The labels of the columns that `predict` gives where rows contain no label."""
+        """The labels of the columns that `predict` returns if rows contain no label."""
         return [label_of(part) for part in self.parts]
 
     def to_json(self) -> dict[str, Any]:
@@ -270,8 +275,9 @@ class Fits(FitsRecord, Presented, Exportable):
 
 
 def _warn_of(diagnostics: Iterable[Diagnostic]) -> None:
-    """Warn the caller of a public method of points that the fits do not answer for, and of fits that
-    are not trusted."""
+    """Warn the caller of a public method about points at which the fits are not reliable, and about
+    fits that are not trusted.
+    """
     listed = list(diagnostics)
     untrusted = [d for d in listed if d.code == NOT_TRUSTED]
     warn(untrusted, NotTrustedWarning, stacklevel=4)
@@ -279,7 +285,7 @@ def _warn_of(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def load_fit(path: str | Path) -> Fit | Fits:
-    """Read what `save` wrote: a fit, or the fits of a law with index sets.
+    """Read a file written by `save`: a fit, or the fits of a law with index sets.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.

@@ -27,7 +27,7 @@ class Parameter:
 
     Attributes:
         value: the value in the law's units.
-        at_bound: lower or upper where the fit lies on that bound, else None.
+        at_bound: lower or upper if the fit is on that bound, else None.
         identified: whether the data determine it.
     """
 
@@ -37,7 +37,7 @@ class Parameter:
 
     @property
     def printed(self) -> float:
-        """The value, in the law's units; 0 on a bound at 0, which a fit approaches to exp(-60)."""
+        """The value in the law's units; 0 on a bound at 0, which a fit approaches to exp(-60)."""
         return 0.0 if self.at_bound and abs(self.value) < 1e-26 else self.value
 
 
@@ -50,12 +50,12 @@ class Intervals:
         level: 0.95 for 95 % intervals.
         by: the independent units: rows, or training runs.
         errors: parameter -> standard error, in the law's units.
-        ends: parameter -> lower and upper end, infinite where the data determine none. Parameters
-            on a bound, and those that the data do not determine, have no interval.
+        ends: parameter -> lower and upper end, infinite if the data do not determine the end.
+            Parameters on a bound, and those that the data do not determine, have no interval.
         resamples: the number of fits of a bootstrap.
-        failed: how many of them did not end in a minimum.
-        ends_with_law_error: the same intervals if the law is wrong by 2 % per decade: a fit to the
-            true surface could have come out anywhere in them.
+        failed: the number of those that did not converge to a minimum.
+        ends_with_law_error: the intervals that include an error of the law of 2 % per decade: a fit
+            to the true surface could have ended anywhere in them.
     """
 
     method: Annotated[str, OneOf(*METHODS)]
@@ -69,16 +69,28 @@ class Intervals:
         default_factory=dict
     )
 
+    def doubts(self, name: str, parameter: Parameter) -> list[str]:
+        """Why the value of a parameter is to be distrusted, in words; none for most.
+
+        Args:
+            name: of the parameter.
+            parameter: the fitted one.
+        """
+        found = [f"on its {parameter.at_bound} bound"] if parameter.at_bound else []
+        found += [] if parameter.identified else ["not identified"]
+        is_open = bool(self.ends) and name not in self.ends and not found
+        return [*found, "hardly determined"] if is_open else found
+
 
 @dataclass(frozen=True)
 class Optimality:
-    """The first and second order conditions at the fit, in scaled parameters.
+    """The first- and second-order optimality conditions at the fit, in scaled parameters.
 
     Attributes:
-        gradient: the length of the gradient, relative to the objective: 0 but for rounding.
+        gradient: the norm of the gradient, relative to the objective: 0 up to rounding.
         curvature: the smallest eigenvalue of the Hessian scaled to a unit diagonal: 1 where the
-            parameters do not depend on each other, 0 along a direction without effect, negative
-            where the fit is not a minimum. Parameters on a bound are left out.
+            parameters do not depend on each other, 0 along a direction without effect, negative if
+            the fit is not a minimum. Parameters on a bound are excluded.
     """
 
     gradient: OrNan
@@ -91,7 +103,7 @@ class FixedParameter:
 
     Attributes:
         value: the value in the law's units.
-        formula: the formula of the parameters that it is tied to, as text; None where it is fixed.
+        formula: the formula of the parameters that it is tied to, as text; None if it is fixed.
     """
 
     value: float
@@ -100,19 +112,20 @@ class FixedParameter:
 
 @dataclass(frozen=True)
 class FittedPrior:
-    """A declared prior, and what it has done to a fit.
+    """A declared prior and its effect on a fit.
 
     Attributes:
-        text: as the language writes it: log(alpha) = log(0.35) ± 0.35.
-        parameter: the parameter that it is of.
+        text: the prior in the syntax of the language: log(alpha) = log(0.35) ± 0.35.
+        parameter: the name of the parameter.
         log: whether it is on the logarithm of the parameter.
-        center, deviation: of the Gaussian.
+        center, deviation: the center and the standard deviation of the Gaussian.
         value: the quantity, the parameter or its logarithm, at the fit.
-        shift: its change by the priors, in standard deviations of this one; nan where the rows
-            alone do not determine it, or put it on a bound.
-        conflict: the distance of the fit without priors from the center, in standard deviations of
-            their difference; 0 where the rows alone do not determine it. Without an error, as on a
-            bound, that of the fit itself, in standard deviations of the prior.
+        shift: the change of the value by the priors, in standard deviations of this prior; nan if
+            the rows alone do not determine the value, or put it on a bound.
+        conflict: the distance between the fit without priors and the center, in standard deviations
+            of their difference; 0 if the rows alone do not determine the value. Without a standard
+            error, as on a bound, the distance of the fit itself, in standard deviations of the
+            prior.
     """
 
     text: str
@@ -130,14 +143,16 @@ class FittedPriors:
     """The priors of a fit, and the fit without them.
 
     Attributes:
-        priors: in the order of their parameters.
-        without: parameter -> its value in the fit without priors; nan where the rows alone do not
+        priors: the priors in the order of their parameters.
+        without: parameter -> its value in the fit without priors; nan if the rows alone do not
             determine it.
-        noise: standard deviation of a residual that the priors are weighed against.
-        kappa: twice the rise of the objective that counts like one standard deviation of a prior.
-        chi2: twice the rise of the objective by the priors, penalty included, in units of what one
-            standard deviation costs: chi-squared where rows and priors agree.
-        dof: its degrees of freedom: the priors, less the directions that they alone determine.
+        noise: the standard deviation of a residual, against which the priors are weighted.
+        kappa: twice the increase of the objective that corresponds to one standard deviation of a
+            prior.
+        chi2: the increase of the objective due to the priors, penalty included, divided by kappa/2:
+            chi-squared distributed if rows and priors are compatible.
+        dof: its degrees of freedom: the number of priors minus the number of directions that only
+            they determine.
     """
 
     priors: tuple[FittedPrior, ...]
@@ -168,8 +183,8 @@ class ObjectiveValue:
         name: the name in the notation of the language: huber(log(L), 0.001).
         sum: the weighted sum over rows that was minimised.
         mean: that sum divided by the number of rows, or by the sum of their weights.
-        log: this loss for log residuals (nan where a prediction is not above 0).
-        raw: this loss for raw residuals.
+        log: this loss of log residuals (nan if a prediction is not positive).
+        raw: this loss of raw residuals.
     """
 
     name: str
@@ -185,12 +200,12 @@ class ObjectiveValue:
 
     @property
     def of_logs(self) -> bool:
-        """Whether the residuals that were minimised are those of logarithms."""
+        """Whether the minimised residuals are those of logarithms."""
         return self.name.partition("(")[2].startswith("log(")
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters of the loss, in the six digits of its name: delta -> 0.001."""
+        """The parameters of the loss, to the six digits in its name: delta -> 0.001."""
         names = LOSSES[self.loss].parameters
         # they precede a parameter that is chosen beforehand
         numbers = re.findall(r", ([^,()=]+)(?=[,)])", self.name)[: len(names)]
@@ -204,7 +219,7 @@ class ObjectiveValue:
 
 @dataclass(frozen=True)
 class Metrics:
-    """How well the fit describes its own data: R² of raw and of log values, mean absolute error."""
+    """The quality of the fit on its own data: R² of raw and of log values, mean absolute error."""
 
     r2: OrNan
     r2_log: OrNan
@@ -221,9 +236,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """The law that was fitted: its digest, and all text needed to read it again.
+    """The law that was fitted: its digest, and all text required to rebuild it.
 
-    `instance` has the labels of a law with index sets; `priors` are those that were stated beside it.
+    `instance` contains the labels of a law with index sets; `priors` are those stated in addition
+    to the law's own.
     """
 
     name: str
@@ -245,11 +261,11 @@ class FittedLaw:
 
 @dataclass(frozen=True)
 class FittedData:
-    """The data that were fitted: their digest, the columns, and the range of every variable.
+    """The fitted data: their digest, the columns, and the range of every variable.
 
     `weights` is the column of the rows' weights; `runs` are the columns that identify training
-    runs, of which there are `groups`. `inflections` are the shares below which the rows break what
-    the law claims.
+    runs, and `groups` is their number. `inflections` are the shares below which the rows contradict
+    a claim of the law.
     """
 
     name: str
@@ -270,12 +286,12 @@ class Certificate:
     """The verdict on a claim for the fitted values, on the whole domain of the variables.
 
     Attributes:
-        claim: as the language prints it.
+        claim: the claim in the syntax of the language.
         verdict: certified, refuted or undecided.
-        failed: whether it is refuted although the law promises it, perhaps under a condition.
-        face: where equality holds, if the claim is strict only elsewhere.
-        witness: a point at which it fails: name -> exact value as text.
-        value: the compared difference there, as text.
+        failed: whether it is refuted although the law claims it, possibly under a condition.
+        face: the face of the domain on which equality holds, if the claim is strict only elsewhere.
+        witness: a counterexample: name -> exact value as text.
+        value: the value of the claimed difference at the counterexample, as text.
     """
 
     claim: str

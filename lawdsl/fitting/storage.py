@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import similar_file, write
 from lawdsl.core.records import OneOf
 from lawdsl.core.records import read as read_record
 from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.language.kept_texts import law_finder
 from lawdsl.language.library import shipped
-from lawdsl.language.parse_cache import CACHE
-from lawdsl.language.resolver import Declarations, resolve
+from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 
 FIT_SCHEMA = 2
@@ -33,7 +33,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class StoredDiagnostic:
-    """A diagnostic as stored in a file, without the text that it points into."""
+    """A diagnostic as stored in a file, without the source text that it refers to."""
 
     code: str
     message: str
@@ -65,11 +65,11 @@ READERS: dict[Any, Callable[[Any], Any]] = {
 
 
 def check_schema(content: Any, schema: int | str) -> None:
-    """Refuse plain data of another schema.
+    """Raise an error for plain data of another schema.
 
     Args:
         content: as read from a file.
-        schema: the one expected.
+        schema: the expected schema.
 
     Raises:
         ValueError, TypeError, LookupError: it has another schema, or none.
@@ -81,14 +81,15 @@ def check_schema(content: Any, schema: int | str) -> None:
 
 
 def read(path: Path) -> str:
-    """The text of a file that may be a fit.
+    """The text of a file that may contain a fit.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is too large, or not UTF-8.
     """
     with path.open("rb") as file:
-        # one byte more shows that a file is too large, whatever size the file system states
+        # one byte beyond the limit shows that a file is too large, whatever size the file system
+        # states
         content = file.read(MAX_FIT_BYTES + 1)
     if len(content) > MAX_FIT_BYTES:
         raise ValueError(f"larger than {MAX_FIT_BYTES // 2**20} MiB")
@@ -99,8 +100,9 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     """Read a file and build a record from its content.
 
     Args:
-        path: the path of a file that `save` wrote.
-        build: plain data -> record; its exceptions on data of another form become LawdslError.
+        path: the path of a file written by `save`.
+        build: the function from plain data to a record; its exceptions for data of another form
+            become LawdslError.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.
@@ -138,7 +140,7 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
     Raises:
         LawdslError: the file cannot be written.
     """
-    # NaN and Infinity are not JSON: a record must have replaced them
+    # NaN and Infinity are not JSON: records replace them
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         write(Path(path), text)
@@ -149,7 +151,7 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
 
 
 class StoredRecord(ABC):
-    """A record that is written to a file and read from it."""
+    """A record that can be written to a file and read from it."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -175,7 +177,7 @@ class StoredRecord(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a record that `save` wrote.
+        """Read a record written by `save`.
 
         Raises:
             LawdslError: the file does not exist, or is not a record of this class.
@@ -184,7 +186,7 @@ class StoredRecord(ABC):
 
 
 def fitted_law(law: Law) -> FittedLaw:
-    """The record of a law, from which it can be read again."""
+    """The record of a law, from which it can be rebuilt."""
     return FittedLaw(
         law.name,
         law.digest,
@@ -199,7 +201,8 @@ def fitted_law(law: Law) -> FittedLaw:
 
 
 def read_again(fitted: FittedLaw) -> Law:
-    """Rebuild the law that was fitted, with settings, changes and fixed parameters, without labels.
+    """Rebuild the law that was fitted, with settings, changes and fixed parameters, but without
+    labels.
 
     Raises:
         LawdslError: its texts do not give that law.
@@ -228,31 +231,11 @@ def declarations(law: FittedLaw) -> Declarations:
     Raises:
         LawdslError: the texts do not give that law.
     """
-    done: dict[str, Declarations] = {}
-    path: list[str] = []
-
-    def find(name: str) -> Declarations:
-        if name not in law.texts:
-            raise altered(f"it lacks the law `{name}`")
-        # texts in a file may be edited into a circle
-        if name in path:
-            raise altered(f"its laws are built on each other: {' -> '.join([*path, name])}")
-        if name not in done:
-            path.append(name)
-            text = Text(f"{name} (kept in the fit)", law.texts[name])
-            document, mistakes = CACHE.parse(text.text, text.name)
-            declared, more = resolve(document, text, find)
-            if declared is None or any(d.severity == "error" for d in (*mistakes, *more)):
-                raise LawdslError([*mistakes, *more])
-            done[name] = declared
-            path.pop()
-        return done[name]
-
-    return find(law.name)
+    return law_finder(law.texts, "fit", altered)(law.name)
 
 
 def altered(why: str) -> LawdslError:
-    """The error for a fit whose parts contradict each other."""
+    """The error for a fit whose parts are inconsistent."""
     help = "make the fit again: `lawdsl fit LAW DATA -o FIT.json`"
     return LawdslError(Diagnostic("F0108", f"the fit has been altered: {why}", help=help))
 

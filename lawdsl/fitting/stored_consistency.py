@@ -1,8 +1,8 @@
-"""Fit from a file + its law -> an error if its numbers contradict each other.
+"""Fit from a file + its law -> an error if its numbers are inconsistent.
 
-Files are edited, cut and copied. The parameters must lie in the domains of the law, the sums must
-agree with each other, and the predictions with the range of the rows that the fit states. All users
-of a fit apply this one check: predictions, questions, proofs.
+Files may have been edited. The parameters must be in the domains of the law, the sums must be
+consistent with each other, and the predictions with the stored ranges of the rows. Predictions,
+questions and proofs all apply this check.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from lawdsl.law.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 
-# relative to the bound: a fit on an open bound that is not 0 stores the bound itself, rounded
+# relative to the bound: a fit on an open bound other than 0 stores the rounded bound itself
 BOUND_RTOL = 1e-9
 # relative to the sum: two sums of the same residuals differ by less
 SUM_RTOL = 1e-6
 MAX_EXACT_ROWS = 2**53  # whole numbers up to here are exact in float64
-# relative to the measurements: residuals of an exact fit are smaller, and so are their sums
+# relative to the measurements: residuals of an exact fit, and their sums, are smaller
 EXACT_RESIDUAL_RTOL = 1e-9
 
 
 def check_stored(fit: FitRecord, law: Law) -> None:
-    """Refuse a fit whose numbers contradict each other or its law.
+    """Raise an error for a fit whose numbers are inconsistent with each other or with its law.
 
     Args:
         fit: as read from a file.
-        law: its law, read again.
+        law: its law, rebuilt from the file.
 
     Raises:
-        LawdslError: F0108, with each contradiction.
+        LawdslError: F0108, with each inconsistency.
     """
     contradictions = [
         *_domain_contradictions(fit, law),
@@ -50,7 +50,7 @@ def check_stored(fit: FitRecord, law: Law) -> None:
         *_level_contradictions(fit),
         *_prior_contradictions(fit, law),
     ]
-    # predictions are the costly check: only where nothing else is wrong
+    # predictions are the expensive check, which is performed only if nothing else is wrong
     if not contradictions:
         contradictions = [*_prediction_contradictions(fit, law)]
     if contradictions:
@@ -92,9 +92,9 @@ def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
 
 
 def _satisfies(bound: Bound, value: float, limit: float) -> bool:
-    """Whether a value satisfies a bound, or lies on it up to rounding."""
+    """Whether a value satisfies a bound, or equals it up to rounding."""
     inwards = value - limit if bound.lower else limit - value
-    # at 0 a relative tolerance is none: a rounded value keeps its sign
+    # at 0 a relative tolerance is 0: a rounded value retains its sign
     if limit == 0 and bound.relation in (">", "<"):
         return inwards > 0
     return inwards >= -BOUND_RTOL * abs(limit)
@@ -105,7 +105,7 @@ def _bound_text(q: Quantity, bound: Bound) -> str:
 
 
 def _fixed_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
-    """Fixed and tied parameters with another value than the law gives them."""
+    """Fixed and tied parameters whose values differ from those that the law defines."""
     if is_large(law):
         return
     for name, expected in fixed_values(law, fit.values).items():
@@ -117,7 +117,7 @@ def _fixed_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
 
 
 def _sum_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
-    """Sums and means of the residuals that contradict each other."""
+    """Sums and means of the residuals that are inconsistent."""
     objective, data = fit.objective, fit.data
     for name, (low, high) in data.ranges.items():
         if low > high:
@@ -128,7 +128,7 @@ def _sum_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
         or not 0 <= fit.agreement.agreed <= fit.agreement.starts
     ):
         yield "its counts of rows or starts are impossible"
-    # refused already; a product with such a count may overflow
+    # reported already; a product with such a count may overflow
     if data.rows > MAX_EXACT_ROWS:
         return
     totals = (objective, objective.log, objective.raw)
@@ -150,8 +150,9 @@ def _sum_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
 
 
 def _rounding_of_sums(fit: FitRecord, law: Law) -> float:
-    """A sum of losses that rounding alone may cause: it depends on the size of the output, not on
-    the units of the variables."""
+    """A sum of losses that can be due to rounding: it depends on the size of the output, not on the
+    units of the variables.
+    """
     size = 1.0
     if not fit.objective.of_logs:
         size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
@@ -160,12 +161,12 @@ def _rounding_of_sums(fit: FitRecord, law: Law) -> float:
 
 def _are_equal_sums(one: float, other: float, least: float) -> bool:
     if not (math.isfinite(one) and math.isfinite(other)):
-        return True  # a sum without a value contradicts none
+        return True  # an undefined sum contradicts nothing
     return abs(one - other) <= SUM_RTOL * max(abs(one), abs(other)) + least
 
 
 def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
-    """Report intervals that do not contain their parameter, as only those of resamples may."""
+    """Report intervals that do not contain their parameter, which is possible only with resamples."""
     intervals = fit.intervals
     for name, (low, high) in intervals.ends_with_law_error.items():
         inner = intervals.ends.get(name)
@@ -185,7 +186,7 @@ def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
 
 
 def _level_contradictions(fit: FitRecord) -> Iterator[str]:
-    """Levels of intervals outside their limits."""
+    """Levels of intervals outside their permitted range."""
     if not 0 < fit.intervals.level < 1:
         yield f"{fit.intervals.level:g} is not the level of an interval"
 
@@ -194,9 +195,10 @@ def _prediction_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters that contradict the ranges of the rows and the mean absolute error.
 
     No residual exceeds the mean absolute error times the number of rows. There is a row at each end
-    of each variable, so the prediction of a law of one variable is known there up to that error.
-    With several variables the rows lie anywhere within the ranges: the enclosure of the law on this
-    box, by interval arithmetic, must meet the range of the output widened by that error.
+    of the range of each variable, so the prediction of a law of one variable is known there up to
+    that error. With several variables the rows may be anywhere in the box of the ranges: the
+    enclosure of the law on this box, by interval arithmetic, must intersect the range of the output
+    widened by that error.
     """
     data, names = fit.data, [q.name for q in law.variables]
     has_range = law.output in data.ranges and math.isfinite(fit.metrics.mae)
@@ -226,18 +228,18 @@ def _prediction_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
 
 @np.errstate(all="ignore")
 def _end_predictions(fit: FitRecord, law: Law, ends: tuple[float, float]) -> list[float]:
-    """The predictions at both ends of the one variable, where they are finite."""
+    """The predictions at both ends of the range of the only variable, where they are finite."""
     theta = np.array([[fit.values[q.name] for q in law.parameters]])
     problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
     predicted = [float(y) for y in problem.predictions(theta)[0]]
-    # every comparison with nan is false, so a law without a value accuses nobody
+    # comparisons with nan are false, so that an undefined law is not reported
     return predicted if all(map(math.isfinite, predicted)) else [math.nan]
 
 
 def _enclosure_on_box(
     fit: FitRecord, law: Law, ends: list[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
+    """Bounds of the law on the box of its variables' ranges; infinite if none are known."""
     from flint import arb
 
     from lawdsl.compiling.interval_evaluation import Prepared

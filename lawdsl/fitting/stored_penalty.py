@@ -10,12 +10,12 @@ from lawdsl.law.law import Law
 
 
 def penalty_of(fit: FitRecord, law: Law, share: float = 1.0) -> Penalty | None:
-    """The penalty of the priors that were declared for a fit; None without.
+    """The penalty of the declared priors of a fit; None without priors.
 
     Args:
         fit: the fit.
         law: its law.
-        share: of the penalty that is counted.
+        share: the factor of the penalty.
     """
     if fit.priors is None:
         return None

@@ -1,8 +1,9 @@
-"""Free numbers u -> parameters theta inside their domains, with first and second derivatives.
+"""Unconstrained parameters u -> parameters theta inside their domains, with first and second
+derivatives.
 
-A fit moves unbounded numbers u; each domain determines the map: theta = u without bounds, C = C0 +
-exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a < x < b. So every
-bound, including those that depend on other parameters, is satisfied at every step.
+A fit searches over unconstrained parameters u; each domain determines the map: theta = u without
+bounds, C = C0 + exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a <
+x < b. So every bound, including those that depend on other parameters, is satisfied at every step.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ Array = NDArray[np.float64]
 Contraction = Callable[[Array], Array]
 """Factors by parameter -> the sum over parameters of factor times second derivatives."""
 
-# free numbers are clipped to ± this where they are exponents: exp stays finite and above 0
+# unconstrained parameters are clipped to ± this where they are exponents: exp stays finite and
+# above 0
 MAX_EXPONENT = 300.0
-# relative to the bound: least distance of a start from it, small beside any step
+# smallest distance of a start from a bound, relative to the bound; small compared with any step
 START_DISTANCE_RTOL = 1e-8
-# relative to the value of a formula: exceeds its rounding error
+# relative to the value of a formula: larger than its rounding error
 FORMULA_RTOL = 1e-13
-MIN_BOUND_DISTANCE = 1e-130  # of a start from its bound, where the bound is 0
+MIN_BOUND_DISTANCE = 1e-130  # smallest distance of a start from a bound at 0
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Limit:
     number: float
     formula: Model | None = None
     closed: bool = False  # whether the parameter may equal it
-    positive: bool = False  # whether a formula is known to be above 0
+    positive: bool = False  # whether a formula is known to be positive
 
     def at(self, theta: Array) -> Array:
         """Evaluate it at parameters of shape (starts, parameters): shape (starts,)."""
@@ -47,8 +49,8 @@ class Limit:
     def inside(self, value: Array, towards: float) -> Array:
         """The permitted value of a parameter that is nearest to the limit.
 
-        Values of a formula are rounded, so the parameter stays further from them: claims that rest
-        on the bound are decided in exact arithmetic.
+        Values of a formula are rounded, so the parameter keeps a larger distance from them: claims
+        that depend on the bound are decided in exact arithmetic.
 
         Args:
             value: the value of the limit, shape (starts,).
@@ -61,7 +63,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Transform:
-    """The map of one parameter from its free number, by the limits of its domain."""
+    """The map of one parameter from its unconstrained value, by the limits of its domain."""
 
     name: str
     lower: Limit | None
@@ -79,14 +81,14 @@ class Transform:
 
 
 def _has_limit_only_at_zero(transform: Transform) -> bool:
-    """Whether it has no limit except a lower one at 0."""
+    """Whether the parameter has no limit except a lower one at 0."""
     if transform.upper is not None or transform.coupled:
         return False
     return transform.lower is None or transform.lower.number == 0.0
 
 
 class Transforms(tuple[Transform, ...]):
-    """One transform per parameter; those with one numeric limit are computed as one array."""
+    """One transform per parameter; those with one numeric limit are evaluated as one array."""
 
     def __init__(self, each: Iterable[Transform]) -> None:
         with_one_limit = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
@@ -102,7 +104,7 @@ class Transforms(tuple[Transform, ...]):
         self.all_lower = bool(np.all(self.sign > 0))
         self.where = slice(None) if len(self.one_sided) == len(self) else self.one_sided
         self.bounded = np.sort(np.r_[self.one_sided, np.array(self.others, dtype=int)])
-        # asked at every step of every search, so computed once
+        # used at every step of every search, so computed once
         self.from_zero = np.array([_has_limit_only_at_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
@@ -117,7 +119,8 @@ class Transforms(tuple[Transform, ...]):
         Args:
             derivatives: the derivatives of all parameters; overwritten.
             theta: the parameters with the new values, shape (starts, parameters).
-            chosen: positions of these parameters; none has two limits, or one with a formula.
+            chosen: the positions of these parameters; none of them has two limits, or a limit with
+                a formula.
         """
         for i in chosen:
             end = self[i].lower or self[i].upper
@@ -128,7 +131,7 @@ class Transforms(tuple[Transform, ...]):
 
 
 def without_coupled_limits(transforms: Transforms) -> Transforms | None:
-    """Remove the limits that depend on other parameters; None where there are none.
+    """Remove the limits that depend on other parameters; None if there are none.
 
     A minimum of the relaxed problem that satisfies these limits is a minimum of the problem itself.
     """
@@ -146,7 +149,7 @@ def without_coupled_limits(transforms: Transforms) -> Transforms | None:
 
 
 def within_limits(transforms: Transforms, theta: Array) -> bool:
-    """Whether parameters of shape (parameters,) lie inside all limits."""
+    """Whether parameters of shape (parameters,) are inside all limits."""
     distances = bound_distances(
         transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)}
     )
@@ -154,12 +157,12 @@ def within_limits(transforms: Transforms, theta: Array) -> bool:
 
 
 def to_parameters(transforms: Transforms, free: Array) -> Array:
-    """Map free numbers of shape (starts, parameters) to parameters of that shape."""
+    """Map unconstrained parameters of shape (starts, parameters) to parameters of that shape."""
     if not transforms.others:
         return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
         theta, _ = _one_sided(transforms, free)
-        # in the order of the parameters: a limit depends only on parameters before its own
+        # in the order of the parameters: a limit depends only on earlier parameters
         for i in transforms.others:
             low, high = _limit_values(transforms[i], theta)
             theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
@@ -167,12 +170,14 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
 
 
 def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Parameters and derivatives from free numbers, correct for those with one numeric limit."""
+    """Parameters and derivatives from unconstrained parameters, correct for those with one numeric
+    limit.
+    """
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -MAX_EXPONENT), MAX_EXPONENT))
-    # all limits are lower ones, the usual case: neither signs nor a choice between ends
+    # all limits are lower ones, the usual case: neither signs nor a choice of sides is required
     if transforms.all_lower:
-        # limit + exp(u) rounds to the limit itself for small exp(u); a strict bound excludes that
+        # limit + exp(u) rounds to the limit itself for small exp(u), which a strict bound excludes
         bounded = np.maximum(transforms.limit + grown, transforms.extreme)
     else:
         grown = sign * grown
@@ -189,11 +194,11 @@ def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class TransformDerivatives:
-    """The derivatives of parameters by their free numbers.
+    """The derivatives of parameters with respect to the unconstrained ones.
 
     Attributes:
-        slopes: shape (starts, parameters, parameters), or (starts, parameters) where each parameter
-            depends on its own number alone.
+        slopes: the Jacobian, shape (starts, parameters, parameters), or its diagonal, shape
+            (starts, parameters), if each parameter depends only on its own unconstrained value.
         contract: maps factors by parameter, shape (starts, parameters), to the sum over parameters
             of factor times second derivatives, which has the shape of the slopes.
     """
@@ -202,14 +207,17 @@ class TransformDerivatives:
     contract: Contraction
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters."""
+        """The gradient with respect to the unconstrained parameters, Tᵀ·g, from the gradient g with
+        respect to the parameters.
+        """
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)
 
     def hessian(self, by_parameters: Array, gradient: Array | None) -> Array:
-        """The Hessian by the free numbers, Tᵀ·H·T + Σ g_k·∇²theta_k, from H and g by the
-        parameters, of shapes (starts, p, p) and (starts, p); without the second term if g is None.
+        """The Hessian with respect to the unconstrained parameters, Tᵀ·H·T + Σ g_k·∇²theta_k, from
+        H and g by the parameters, of shapes (starts, p, p) and (starts, p); without the second term
+        if g is None.
         """
         slopes = self.slopes
         if slopes.ndim == 3:
@@ -230,8 +238,9 @@ def diagonal(matrices: Array) -> Array:
 def parameters_and_derivatives(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, TransformDerivatives]:
-    """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
-    derivatives of the map; with the second ones if requested."""
+    """Map unconstrained parameters of shape (starts, parameters) to parameters of that shape, with
+    the derivatives of the map; with the second ones if requested.
+    """
     if transforms.others:
         theta, slopes, contract = with_curvature(transforms, free, second)
         return theta, TransformDerivatives(slopes, contract)
@@ -252,7 +261,8 @@ def parameters_and_derivatives(
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Map free numbers of shape (starts, parameters) to parameters, with the Jacobian of the map.
+    """Map unconstrained parameters of shape (starts, parameters) to parameters, with the Jacobian
+    of the map.
 
     Returns:
         Parameters, and d(parameter i)/d(free j), shape (starts, parameters, parameters).
@@ -264,12 +274,14 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 def with_curvature(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, Array, Contraction]:
-    """Map free numbers of shape (starts, parameters) to parameters, with two orders of derivatives.
+    """Map unconstrained parameters of shape (starts, parameters) to parameters, with two orders of
+    derivatives.
 
     Returns:
         Parameters; d(parameter i)/d(free j), shape (starts, parameters, parameters); and a function
         from factors by parameter, shape (starts, parameters), to the sum over parameters of factor
-        times second derivatives by the free numbers, shape (starts, parameters, parameters).
+        times second derivatives with respect to the unconstrained parameters, shape (starts,
+        parameters, parameters).
     """
     starts, count = free.shape
     one_sided = transforms.one_sided
@@ -318,9 +330,10 @@ def with_curvature(
 
 @dataclass(frozen=True)
 class _LimitSlopes:
-    """A limit at some parameters: its value (starts,) and its derivatives by the free numbers
-    (starts, p); where it is a formula, also those by the parameters and the contraction of its
-    second derivatives."""
+    """A limit at some parameters: its value (starts,) and its derivatives with respect to the
+    unconstrained parameters (starts, p); where it is a formula, also those by the parameters and
+    the contraction of its second derivatives.
+    """
 
     value: Array
     slopes: Array
@@ -330,13 +343,14 @@ class _LimitSlopes:
 
 @dataclass(frozen=True)
 class _SecondDerivatives:
-    """The second derivatives of one parameter by the free numbers.
+    """The second derivatives of one parameter with respect to the unconstrained parameters.
 
     Attributes:
         number: position of the parameter.
         limits: (weight, derivatives) of each limit.
-        own_curvature: by its own free number twice, shape (starts,).
-        cross: by its own and each other free number, shape (starts, p); None where these are 0.
+        own_curvature: by its own unconstrained value twice, shape (starts,).
+        cross: by its own and each other unconstrained parameter, shape (starts, p); None where
+            these are 0.
     """
 
     number: int
@@ -354,7 +368,7 @@ def _contract(
 ) -> Array:
     factors = factors.copy()
     total = np.zeros_like(slopes)
-    # in reverse: each passes its factor on to the parameters in its limits
+    # in reverse order: each passes its factor on to the parameters in its limits
     for second_derivatives in reversed(seconds):
         i = second_derivatives.number
         factor = factors[:, i].copy()
@@ -374,8 +388,9 @@ def _contract(
 
 
 def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE_RTOL) -> Array:
-    """Map parameters to free numbers, both of shape (starts, parameters); a parameter on or outside
-    its bound is moved inside, by the distance `inside` relative to the bound."""
+    """Map parameters to unconstrained parameters, both of shape (starts, parameters); a parameter
+    on or outside its bound is moved inside, by the distance `inside` relative to the bound.
+    """
     theta, free, one_sided = theta.copy(), theta.copy(), transforms.one_sided
     with np.errstate(all="ignore"):
         least = np.maximum(inside * np.abs(transforms.limit), MIN_BOUND_DISTANCE)
@@ -383,7 +398,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
         free[:, one_sided] = np.log(np.maximum(away, least))
         if not transforms.others:
             return free
-        # limits of the others are evaluated at the parameters to which the free numbers map
+        # limits of the others are evaluated at the parameters to which the unconstrained parameters
+        # map
         theta[:, one_sided] = _one_sided(transforms, free)[0][:, one_sided]
         for i in transforms.others:
             transform = transforms[i]
@@ -405,7 +421,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
 
 
 def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points, of shape (starts, parameters), have a clipped free number: shape (starts,).
+    """Which points, of shape (starts, parameters), have a clipped unconstrained parameter: shape
+    (starts,).
 
     A clipped number does not map back to the parameter from which it was computed.
     """
@@ -433,8 +450,9 @@ def bound_distances(
 def _parameter_value(
     transform: Transform, low: Array | None, high: Array | None, u: Array
 ) -> Array:
-    """The parameter at u. Where rounding would put it on a limit that is not permitted, it is the
-    neighbouring number."""
+    """The parameter at u. If rounding would put it on an excluded limit, it is the neighbouring
+    float.
+    """
     if low is None and high is None:
         return u
     u = np.clip(u, -MAX_EXPONENT, MAX_EXPONENT)
@@ -458,7 +476,9 @@ def _limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Arr
 
 
 def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _LimitSlopes:
-    """A limit and its derivatives by the free numbers, through the parameters before it."""
+    """A limit and its derivatives with respect to the unconstrained parameters, by the chain rule
+    through earlier parameters.
+    """
     if limit.formula is None:
         return _LimitSlopes(limit.at(theta), np.zeros_like(theta))
     second_derivatives = None

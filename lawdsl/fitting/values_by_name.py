@@ -1,4 +1,4 @@
-"""Values by the names of variables -> columns of a table, and results of their common shape."""
+"""Values by names of variables -> columns of a table, and results in their common shape."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language.keywords import did_you_mean
 
 Array = NDArray[np.float64]
@@ -52,7 +53,7 @@ class ValuesByName:
         return cls(columns, shape)
 
     def shaped(self, values: Array) -> Any:
-        """Results in the shape of the values: a float where all of these are scalars.
+        """Results in the shape of the values: a float if all values are scalars.
 
         Args:
             values: shape (points,).
@@ -61,12 +62,12 @@ class ValuesByName:
 
 
 def check_names(law: str, given: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse values of names that a law does not have.
+    """Raise an error for values of names that a law does not have.
 
     Args:
         law: the name of the law.
-        given: the names that were given values.
-        names: those that the law has.
+        given: the names for which values are given.
+        names: the names that the law has.
 
     Raises:
         LawdslError: D0116.
@@ -78,6 +79,24 @@ def check_names(law: str, given: Iterable[str], names: Sequence[str]) -> None:
             problems.append(Diagnostic("D0116", f"`{law}` has no variable `{name}`", help=help))
     if problems:
         raise LawdslError(problems)
+
+
+def check_complete(law: str, given: Iterable[str], needed: Sequence[str]) -> None:
+    """Refuse values without one of a variable that a prediction needs.
+
+    Args:
+        law: the name of the law.
+        given: the names that were given values.
+        needed: the variables.
+
+    Raises:
+        LawdslError: D0104.
+    """
+    missing = [name for name in needed if name not in set(given)]
+    if missing:
+        message = f"`{law}` needs a value of {conjunction(missing)}"
+        help = f"give all of its variables: fit({', '.join(f'{name}=…' for name in needed)})"
+        raise LawdslError(Diagnostic("D0104", message, help=help))
 
 
 def elements(name: str, value: Any, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Findings -> verdicts: one for each use of a fit, and one for all.
+"""Findings -> verdicts: one for each use of a fit, and one for all uses.
 
-A fit is used for its minimum, for the values of its parameters, or for predictions. Each use needs
-some of these subjects: whether the optimum was found, the rows determine the parameters, the
-residuals are noise, the rows agree with declared priors and need none, and predictions beyond the
-rows can be relied on.
+A fit is used for its minimum, for the values of its parameters, or for predictions. Each use
+depends on some of these subjects: whether the optimum was found, whether the rows determine the
+parameters, whether the residuals are noise, whether the rows are compatible with declared priors
+and sufficient without them, and whether predictions beyond the rows are reliable.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from lawdsl.core.diagnostics import Diagnostic
 
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
-    "optimum": ("F0104", "F0105", "F0106", "F0118"),
+    "optimum": ("F0104", "F0105", "F0106", "F0118", "F0158"),
     "rank": ("F0101",),
     "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130", "F0138"),
     "priors": ("F0136", "F0137"),
@@ -40,7 +40,7 @@ those of predictions do not."""
 
 
 def subject(code: str) -> str:
-    """What a finding is about: a key of `SUBJECTS`."""
+    """The subject of a finding: a key of `SUBJECTS`."""
     return next((name for name, codes in SUBJECTS.items() if code in codes), "residuals")
 
 
@@ -55,7 +55,7 @@ def findings_for(use: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic
 
 
 def overall_verdict(diagnostics: Iterable[Diagnostic]) -> str:
-    """The verdict for all uses: trusted without a finding, not trusted with an error."""
+    """The verdict for all uses: trusted without a finding, not trusted with an error, else caution."""
     severities = {d.severity for d in diagnostics}
     if not severities:
         return "trusted"
@@ -63,14 +63,14 @@ def overall_verdict(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def verdict_for(use: str, diagnostics: Iterable[Diagnostic]) -> str:
-    """The verdict for one use, by the findings about what it needs.
+    """The verdict for one use, by the findings about the subjects that it depends on.
 
     Args:
         use: a key of `NEEDS`.
         diagnostics: the findings of a fit.
 
     Raises:
-        KeyError: another use.
+        KeyError: an unknown use.
     """
     if use not in NEEDS:
         raise KeyError(f"{use!r} is not one of {', '.join(NEEDS)}")

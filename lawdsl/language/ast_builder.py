@@ -318,6 +318,21 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     # Formulas
 
+    def conditional(
+        self,
+        word: Token,
+        lhs: Any,
+        relation: Token,
+        rhs: Any,
+        _: Token,
+        yes: Any,
+        __: Token,
+        no: Any,
+    ) -> Node:
+        """Build the record of a piecewise formula."""
+        sign = RELATIONS.get(relation, str(relation))
+        return tree.Conditional(lhs, sign, rhs, yes, no, span=span_of(word, no))
+
     def sum(self, first: Any, *rest: Any) -> Node:
         """Build the record of a sum: its terms, each with its sign."""
         pairs = tuple(zip(map(str, rest[::2]), rest[1::2], strict=True))

@@ -17,6 +17,7 @@ from lawdsl.language import size_limits
 from lawdsl.language.tree import (
     Aggregate,
     Call,
+    Conditional,
     Element,
     Formula,
     Name,
@@ -97,9 +98,27 @@ def value(formula: Formula, values_of_names: Mapping[str, Value] | None = None) 
             values = [number for part in arguments if (number := inner(part)) is not None]
             complete = values and len(values) == len(arguments)
             return _call(formula, function, values) if complete else None
+        case Conditional(lhs, relation, rhs, yes, no):
+            return _chosen(inner(lhs), relation, inner(rhs), lambda: inner(yes), lambda: inner(no))
         case Aggregate(_, body):
             inner(body)  # how many labels there are is not known
     return None
+
+
+def _chosen(
+    lhs: Value,
+    relation: str,
+    rhs: Value,
+    yes: Callable[[], Value],
+    no: Callable[[], Value],
+) -> Value:
+    """The part that a condition on numbers takes; the other needs no value."""
+    if lhs is None or rhs is None:
+        return None
+    return yes() if RELATIONS[relation](lhs, rhs) else no()
+
+
+RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def _total(terms: list[tuple[str, Formula, Value]]) -> Value:

@@ -258,6 +258,10 @@ def remember(scope: Scope, symbol: Symbol) -> None:
             used = scope.symbols.get(name)
             if name in scope.varying or (used and used.kind in VARYING_KINDS):
                 scope.varying.add(symbol.name)
+            if name in scope.piecewise:
+                scope.piecewise.add(symbol.name)
+        if any(isinstance(node, tree.Conditional) for node in tree.walk(symbol.formula)):
+            scope.piecewise.add(symbol.name)
 
 
 def scope_of_options(text: Text, unread_names: frozenset[str], declared: Declarations) -> Scope:

@@ -18,6 +18,7 @@ from lawdsl.language.constants import Value, value
 from lawdsl.language.tree import (
     Aggregate,
     Call,
+    Conditional,
     Element,
     Formula,
     Name,
@@ -88,6 +89,9 @@ def _powers(
         case Aggregate(function, body):
             powers = inner(body)
             return powers if function == "sum" or not powers else None
+        case Conditional(lhs, _, rhs, yes, no):
+            _same([(part, inner(part)) for part in (lhs, rhs)], mistakes)
+            return _same([(part, inner(part)) for part in (yes, no)], mistakes)
         case Call(function, arguments) if function in EXTREMA:
             return _same([(a, inner(a)) for a in arguments], mistakes)
         case Product(factors):

@@ -86,7 +86,7 @@ def spelled(line: str, at: int) -> Remedy | None:
         return Remedy("roots are written sqrt(x)", written if word or bracket else (), at + 1)
     if char == "?" and ":" in line[at:]:
         return Remedy(
-            "formulas have no `?`: write a smooth formula, `max(a, b)` or `min(a, b)`",
+            "formulas have no `?`: write `if r > 0.1 then A else B`",
             (),
             len(line),
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import tree
+from lawdsl.language.foreign_pieces import RELATIONS, ForeignToken, with_pieces
 from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, ascii_name, did_you_mean
 from lawdsl.language.new_law import stated_domains
 from lawdsl.language.parser import parse
@@ -47,13 +48,14 @@ _TOKEN = re.compile(
   | (?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
   | (?P<name>[^\W\d]\w*(?:[ ]*\.[ ]*[^\W\d]\w*)*)
   | (?P<power>\*\*)
+  | (?P<relation><=|>=|<|>)
   | (?P<mark>[-+*/^(),=])
     """,
     re.VERBOSE,
 )
 _WORDS = frozenset(
-    "and as assert await break class def del elif else except for from if import in is not or"
-    " return while with yield None True False".split()
+    "and as assert await break class def del elif except for from import in is not or"
+    " return while with yield None False".split()
 )
 """Words of Python that are no names. `lambda` is one of the language."""
 _CONSTANTS = {"e": "exp(1)", "E": "exp(1)", "pi": "pi", "tau": "(2*pi)"}
@@ -140,14 +142,6 @@ class ForeignFormula:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A token as the language spells it, and its place in the text that was given."""
-
-    text: str
-    span: Span
-
-
 def read_foreign_formula(text: str, variables: Iterable[str] | None = None) -> ForeignFormula:
     """Read a formula in Python's spelling or in that of the language; `L = …` names its output, and
     `L(N, D) = …` its variables too.
@@ -164,14 +158,15 @@ def read_foreign_formula(text: str, variables: Iterable[str] | None = None) -> F
     source = Text("the formula", text)
     output, arguments, tokens = _left_side(_translated(source))
     domains = stated_domains(variables or arguments or None)
-    formula = _rewritten(_parsed(tokens, source), source, domains)
+    written = with_pieces(tokens, source)
+    formula = _rewritten(_parsed(written, source), source, domains)
     names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
     plain = tuple(name for name in names if name != "pi")
     output = output or next(name for name in DEFAULT_OUTPUTS if name not in plain)
     return ForeignFormula(output, formula, plain, arguments)
 
 
-def _left_side(tokens: list[_Token]) -> tuple[str, tuple[str, ...], list[_Token]]:
+def _left_side(tokens: list[ForeignToken]) -> tuple[str, tuple[str, ...], list[ForeignToken]]:
     """The output and the arguments that `L = …` or `L(N, D) = …` names, and the other tokens."""
     texts = [token.text for token in tokens]
     if texts[1:2] == ["="]:
@@ -184,9 +179,9 @@ def _left_side(tokens: list[_Token]) -> tuple[str, tuple[str, ...], list[_Token]
     return "", (), tokens
 
 
-def _translated(source: Text) -> list[_Token]:
+def _translated(source: Text) -> list[ForeignToken]:
     """The tokens in the spelling of the language."""
-    tokens: list[_Token] = []
+    tokens: list[ForeignToken] = []
     position = 0
     while position < len(source.text):
         match = _TOKEN.match(source.text, position)
@@ -197,19 +192,33 @@ def _translated(source: Text) -> list[_Token]:
             raise _unread(source, Span(position, max(match.end(), position + 2)))
         position = match.end()
         if kind == "number":
-            tokens.append(_Token(_number_text(match[0], source, span), span))
+            tokens.append(ForeignToken(_number_text(match[0], source, span), span))
         elif kind == "name":
-            tokens.append(_Token(_plain_name(match[0], source, span), span))
+            tokens.append(ForeignToken(_plain_name(match[0], source, span), span))
+        elif kind == "relation":
+            tokens.append(ForeignToken(match[0], span))
         elif kind == "power":
-            tokens.append(_Token("^", span))
+            tokens.append(ForeignToken("^", span))
         elif kind == "mark" and not (match[0] == "+" and _begins_operand(tokens)):
-            tokens.append(_Token(match[0], span))
+            tokens.append(ForeignToken(match[0], span))
     return tokens
 
 
-def _begins_operand(tokens: Sequence[_Token]) -> bool:
+def _begins_operand(tokens: Sequence[ForeignToken]) -> bool:
     """Whether a sign that follows is that of a number, and not between two."""
-    return not tokens or tokens[-1].text in ("+", "-", "*", "/", "^", "(", ",", "=")
+    return not tokens or tokens[-1].text in (
+        "+",
+        "-",
+        "*",
+        "/",
+        "^",
+        "(",
+        ",",
+        "=",
+        "if",
+        "else",
+        *RELATIONS,
+    )
 
 
 def _number_text(text: str, source: Text, span: Span) -> str:
@@ -254,8 +263,13 @@ def _unread(source: Text, span: Span) -> LawdslError:
     return LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
 
 
-def _parsed(tokens: Sequence[_Token], source: Text) -> Formula:
+def _parsed(tokens: Sequence[ForeignToken], source: Text) -> Formula:
     """The tree of the tokens, whose spans are those of the text that was given."""
+    piecewise = any(token.text == "if" for token in tokens)
+    for token in tokens:
+        # conditions stand in piecewise formulas alone, `True` in the last pair of a Piecewise
+        if token.text == "True" or (token.text in RELATIONS and not piecewise):
+            raise _unread(source, token.span)
     if not tokens:
         help = "write it as 'E + A/N**alpha'"
         raise LawdslError(

@@ -105,9 +105,9 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
 
 
 def _conditional(p: ParseFailure) -> Explanation | None:
-    if p.token.value in ("if", "else", "elif", "when"):
-        help = "write a law for each range, or a smooth formula, `max(a, b)` or `min(a, b)`"
-        return "L0203", "formulas have no conditions", help, (p.token,)
+    if p.token.value in ("else", "elif", "when") and p.before is not None:
+        help = "write a piecewise formula as `if r > 0.1 then … else …`"
+        return "L0203", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
@@ -153,9 +153,7 @@ def _conditional_call(p: ParseFailure) -> Explanation | None:
     function = p.line[position - 1] if position else p.bracket
     if function.value not in CONDITIONALS or p.token.type not in ("RELATION", "UNEQUAL"):
         return None
-    help = "write a smooth formula, `max(a, b)` or `min(a, b)`"
-    if "then" in KEYWORDS:
-        help = "write `if r > 0 then a else b`"
+    help = "write `if r > 0 then a else b`"
     return "L0203", f"`{function}` is not a function of formulas", help, (function,)
 
 

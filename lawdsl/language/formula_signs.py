@@ -85,6 +85,8 @@ class KnownSigns:
                 return total
             case tree.Power(base, exponent):
                 return self._power(inner(base), exponent, depth)
+            case tree.Conditional(_, _, _, yes, no):
+                return inner(yes) | inner(no)
             case tree.Call(function, arguments):
                 return _call(function, [inner(a) for a in arguments])
         return UNKNOWN

@@ -62,6 +62,9 @@ def check_formula(
                     fresh |= argument_names & scope.indices.keys()
             case tree.Derivative():
                 _check_derivative(scope, node, context)
+            case tree.Conditional() if not context.pieces:
+                message = f"{context.text} cannot be piecewise"
+                scope.report("L0308", message, node.span, "write it as a part of the law or a let")
             case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
                 scope.report("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")

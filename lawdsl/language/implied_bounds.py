@@ -157,6 +157,8 @@ def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
                 if symbol is not None and symbol.kind == "let" and symbol.formula is not None:
                     if symbol.indices == subscripts:  # others would have to be put in for them
                         return inner(symbol.formula, depth + 1)
+            case tree.Conditional():
+                return tree.with_parts(node, lambda part: inner(part, depth + 1))
             case tree.Negative(operand):
                 return tree.Negative(inner(operand, depth + 1))
             case tree.Sum(terms):
@@ -171,6 +173,28 @@ def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
         return node
 
     return inner(formula, 0)
+
+
+def bound_of(
+    name: str, lhs: Formula, relation: str, rhs: Formula, known_signs: KnownSigns
+) -> Relation | None:
+    """`lhs relation rhs` as an equivalent bound of a name; None where it is not so simple.
+
+    Args:
+        name: a variable or parameter.
+        lhs, relation, rhs: the relation.
+        known_signs: the known facts about names.
+    """
+    try:
+        lhs, rhs = written_out(lhs, known_signs), written_out(rhs, known_signs)
+    except TooLarge:
+        return None
+    on_left, on_right = _count(lhs, name), _count(rhs, name)
+    if on_left + on_right != 1:
+        return None
+    if on_left:
+        return _isolated(lhs, relation, rhs, name, known_signs)
+    return _isolated(rhs, REVERSED[relation], lhs, name, known_signs)
 
 
 def _isolated(

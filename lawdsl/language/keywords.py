@@ -118,6 +118,9 @@ PLACED = {
 }
 """Words that are names but in one place: in which statements, and behind which terminals."""
 
+PIECEWISE = ("if", "then", "else")
+"""Words that are names but in a piecewise formula: `if` where a formula follows it, the others behind it."""
+
 FUNCTIONS = {
     **{name: (row.arity, row.arity) for name, row in functions.FUNCTIONS.items()},
     **dict.fromkeys(functions.EXTREMA, (2, 8)),

@@ -177,6 +177,8 @@ def _formula(node: Formula, names: LatexNames) -> Text:
         case tree.Aggregate(function, body, over):
             indices = ",".join(map(subscript_latex, over))
             return rf"\{function}_{{{indices}}} {_bound(body, names, _PRODUCT)}", _SUM
+        case tree.Conditional():
+            return _cases(node, names), _ATOM
         case tree.Call("sqrt", (argument,)):
             return rf"\sqrt{{{formula_latex(argument, names)}}}", _ATOM
         case tree.Call("abs", (argument,)):
@@ -186,6 +188,19 @@ def _formula(node: Formula, names: LatexNames) -> Text:
             inner = ", ".join(formula_latex(argument, names) for argument in arguments)
             return rf"{spelled}\left({inner}\right)", _PRODUCT
     raise AssertionError(node)
+
+
+def _cases(node: Formula, names: LatexNames) -> str:
+    """A piecewise formula; of one in its last part the cases stand below its own."""
+    lines = []
+    while isinstance(node, tree.Conditional):
+        relation = {"<=": r"\le", ">=": r"\ge"}.get(node.relation, node.relation)
+        lhs, rhs, yes = (formula_latex(part, names) for part in (node.lhs, node.rhs, node.yes))
+        lines.append(rf"{yes} & \text{{if }} {lhs} {relation} {rhs}")
+        node = node.no
+    lines.append(rf"{formula_latex(node, names)} & \text{{otherwise}}")
+    body = r" \\ ".join(lines)
+    return rf"\begin{{cases}} {body} \end{{cases}}"
 
 
 def _quotient(above: Sequence[Formula], below: Sequence[Formula], names: LatexNames) -> Text:

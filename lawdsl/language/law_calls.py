@@ -75,6 +75,8 @@ class Calls:
             case tree.Call(function, arguments, keywords, subscripts):
                 named_arguments = tuple(self.named(a, bound) for a in arguments)
                 return tree.Call(function, named_arguments, keywords, subscripts, span=node.span)
+            case tree.Conditional():
+                return tree.with_parts(node, lambda part: self.named(part, bound))
             case tree.Negative(operand):
                 return tree.Negative(self.named(operand, bound), span=node.span)
             case tree.Sum(terms):

@@ -10,11 +10,12 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.keywords import LEADING, STATEMENTS
+from lawdsl.language.keywords import LEADING, PIECEWISE, STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
 CONTINUES = frozenset("+ - ± * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
+GOES_ON = frozenset(PIECEWISE)  # a piecewise formula goes on behind these words, and before them
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,13 @@ def _continues(buffer: _StatementBuffer, following: Following) -> bool:
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,
     if last == ":" and buffer.tokens[0].value == "uses":
         return True
-    return bool(buffer.brackets) or last in CONTINUES
+    return bool(buffer.brackets) or last in CONTINUES or _is_piecewise(buffer, last, first)
+
+
+def _is_piecewise(buffer: _StatementBuffer, last: str, first: Token) -> bool:
+    """Whether the line ends or the next begins with `then` or `else`, which belong to an `if`."""
+    others = GOES_ON - {"if"}
+    return (last in GOES_ON or first.value in others) and any(t == "if" for t in buffer.tokens)
 
 
 def _add_comment(buffer: _StatementBuffer, word: Token, following: Following) -> None:

@@ -24,7 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.keywords import LEADING, PLACED, ascii_name, section_of_text
+from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.suggestions import advised, sensible, with_suggestion
 from lawdsl.language.syntax_errors import unexpected
@@ -257,9 +257,13 @@ def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]
 def _with_types(tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a line; a keyword where a name may not stand keeps its own type."""
     typed: list[Token] = []
-    for token in tokens:
+    for position, token in enumerate(tokens):
         statements, behind = PLACED.get(token.value, ((), ()))
-        if token.type == "NAME" and typed and tokens[0].value in statements:
+        following = tokens[position + 1] if position + 1 < len(tokens) else None
+        if token.type == "NAME" and token.value in PIECEWISE:
+            if typed and _is_piecewise(typed, token, following):
+                token = token.update(type=token.value.upper())
+        elif token.type == "NAME" and typed and tokens[0].value in statements:
             of_derivative = [t.type for t in typed[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
             if typed[-1].type in behind and not of_derivative:
                 token = token.update(type=token.value.upper())
@@ -269,6 +273,15 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
             token = typed.pop().update(type="PLUSMINUS", value="+-")
         typed.append(token)
     return typed
+
+
+def _is_piecewise(typed: Sequence[Token], token: Token, following: Token | None) -> bool:
+    """Whether `if` is followed by a formula, or `then` or `else` stands behind such an `if`."""
+    if typed[-1].value == "." or following is not None and following.value == ".":
+        return False  # a part of the name of a law
+    if token.value != "if":
+        return any(earlier.type == "IF" for earlier in typed)
+    return following is not None and following.type in ("NAME", "NUMBER", "LPAR", "MINUS", "DEL")
 
 
 def _is_plus_minus(typed: Sequence[Token], token: Token) -> bool:
@@ -297,7 +310,7 @@ def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
 @cache
 def _spellings() -> dict[str, str]:
     """Each terminal of the grammar as a user writes it."""
-    placed = {word.upper(): f"`{word}`" for word in (*PLACED, *LEADING)}
+    placed = {word.upper(): f"`{word}`" for word in (*PLACED, *LEADING, *PIECEWISE)}
     terminals = grammar().terminals
     return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in terminals} | placed
 

@@ -13,6 +13,7 @@ from lawdsl.language.tree import (
     ChoicesNode,
     Claim,
     ComparisonNode,
+    Conditional,
     ConditionNode,
     Declaration,
     Definition,
@@ -65,7 +66,7 @@ KEYWORD_COLUMNS = 9  # columns of the keyword: those of the longest, `parameter`
 MAX_LINE_WIDTH = 110  # a formula longer than this is broken before a term
 
 # How tightly a record binds; an operand that binds less than its place asks for is bracketed.
-_SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
+_CONDITIONAL, _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(6)
 
 
 def print_formula(formula: Formula) -> str:
@@ -109,6 +110,11 @@ def _formula(node: Formula) -> tuple[str, int]:
         case Product(factors):
             text = _operand(factors[0][1], _UNARY)
             return text + "".join(op + _operand(f, _UNARY) for op, f in factors[1:]), _PRODUCT
+        case Conditional(lhs, relation, rhs, yes, no):
+            condition = f"{_operand(lhs, _SUM)} {relation} {_operand(rhs, _SUM)}"
+            # the last part needs no brackets: `else if …`
+            text = f"if {condition} then {_operand(yes, _SUM)} else {print_formula(no)}"
+            return text, _CONDITIONAL
         case Sum(terms):
             text = _operand(terms[0][1], _PRODUCT)
             return text + "".join(f" {op} {_operand(t, _PRODUCT)}" for op, t in terms[1:]), _SUM
@@ -350,7 +356,8 @@ def _broken(text: str) -> list[str]:
 
 
 def _break(text: str) -> int:
-    """Where a line may be broken: after the last outer ` + ` or ` - ` that fits, not in a text."""
+    """Where a line may be broken: after the last outer ` + ` or ` - ` that fits, or before `then` and
+    `else`, not in a text."""
     best = depth = 0
     quoted = False
     for i, char in enumerate(text[:MAX_LINE_WIDTH]):
@@ -361,4 +368,6 @@ def _break(text: str) -> int:
             # not within the first columns, where a break would gain nothing
             if depth == 0 and i > 8 and text[i : i + 3] in (" + ", " - "):
                 best = i + 3
+            elif depth == 0 and text[i:].startswith((" then ", " else ")):
+                best = i + 1
     return best

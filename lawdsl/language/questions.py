@@ -14,7 +14,7 @@ from lawdsl.language.indices import declare_indices
 from lawdsl.language.law_calls import Calls, LawValue, varies
 from lawdsl.language.parser import ANYTHING
 from lawdsl.language.printer import print_formula, print_relation
-from lawdsl.language.scope import QUESTION, FormulaContext, Scope, TooManyMistakes
+from lawdsl.language.scope import QUESTION, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead, use_spans
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.tree import Formula
@@ -205,7 +205,7 @@ def _constraint(
     """One relation of a `subject to` line; an index that is free in it means: for each label."""
     word = "=" if isinstance(relation, tree.Equality) else relation.relation
     lhs, rhs = calls.named(relation.lhs), calls.named(relation.rhs)
-    free = FormulaContext(QUESTION.text, QUESTION.sees, free=True)
+    free = replace(QUESTION, free=True)
     one, other = (check_formula(scope, side, free) for side in (lhs, rhs))
     check_same_unit(scope, one, other, "the left side", relation.rhs.span)
     indices: tuple[str, ...] = ()

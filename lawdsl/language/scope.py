@@ -39,6 +39,7 @@ class FormulaContext:
     endless: bool = False  # whether `oo` may stand there
     free: bool = False  # whether indices other than the declared name's subscripts may be free
     claims: bool = False  # whether a subscript may stand for any label
+    pieces: bool = False  # whether it may be piecewise
 
 
 _LAW = ("setting", "parameter", "variable", "let", "law")
@@ -49,18 +50,22 @@ PREDICTED = FormulaContext("the point of a step", ("given", "setting"))
 CHOICE = FormulaContext("a condition of a step", ("given", "setting"))
 PARAMETER = FormulaContext("the domain of a parameter", ("setting", "parameter", "let"))
 CONDITION = FormulaContext("a condition", ("setting", "parameter", "let"), free=True, claims=True)
-LET = FormulaContext("a let", _LAW)
-OUTPUT = FormulaContext("the law", _LAW, free=True)
-CLAIM = FormulaContext("a claim", (*_LAW, "output"), free=True, claims=True)
-TARGET = FormulaContext("a limit", (*_LAW, "output"), endless=True, free=True, claims=True)
+LET = FormulaContext("a let", _LAW, pieces=True)
+OUTPUT = FormulaContext("the law", _LAW, free=True, pieces=True)
+CLAIM = FormulaContext("a claim", (*_LAW, "output"), free=True, claims=True, pieces=True)
+TARGET = FormulaContext(
+    "a limit", (*_LAW, "output"), endless=True, free=True, claims=True, pieces=True
+)
 APPROACH = FormulaContext("a value that is approached", ("setting",), endless=True)
 IDENTITY = FormulaContext("an identity", ("setting", "parameter", "let"), free=True)
 TIE = FormulaContext("a tie", ("setting", "parameter", "let"))
 POINT = FormulaContext("a start", ("setting",))
 GRID = FormulaContext("a start", ("setting", "parameter", "let"))
 _KINDS_IN_QUESTIONS = ("given", "setting", "unknown", "let", "value")
-QUESTION = FormulaContext("a question", _KINDS_IN_QUESTIONS)
-ARGUMENT = FormulaContext("the place at which a law is taken", _KINDS_IN_QUESTIONS[:-1], free=True)
+QUESTION = FormulaContext("a question", _KINDS_IN_QUESTIONS, pieces=True)
+ARGUMENT = FormulaContext(
+    "the place at which a law is taken", _KINDS_IN_QUESTIONS[:-1], free=True, pieces=True
+)
 UNKNOWN = FormulaContext("the domain of an unknown", ("given", "setting", "let"))
 QUESTION_CONTEXTS = (QUESTION, ARGUMENT)
 ANY = FormulaContext("this", (*_LAW, "output"))
@@ -99,6 +104,7 @@ class Scope:
     units: dict[str, Powers] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)  # lets that are plain numbers
     varying: set[str] = field(default_factory=set)  # lets that change with a variable
+    piecewise: set[str] = field(default_factory=set)  # lets made of piecewise formulas
     reported_cycles: set[str] = field(
         default_factory=set
     )  # names made of themselves, already reported
@@ -270,6 +276,9 @@ class Scope:
         elif name in self.varying and context in CONSTANT_CONTEXTS:
             message = f"{context.text} cannot change with a variable, and `{name}` does"
             self.report("L0308", message, span, "use settings and parameters")
+        elif name in self.piecewise and not context.pieces:
+            message = f"{context.text} cannot be piecewise, and `{name}` is"
+            self.report("L0308", message, span, "use it in the law or in a let")
         elif name in self.varying and context is UNKNOWN:
             message = f"{context.text} cannot change with an unknown, and `{name}` does"
             self.report("L0308", message, span, "write it as a constraint: `subject to`")

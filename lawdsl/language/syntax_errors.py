@@ -24,6 +24,7 @@ from lawdsl.language.keywords import (
     INSTEAD,
     KEYWORDS,
     ORDERS,
+    PIECEWISE,
     PLACED,
     TRENDS,
     function_named,
@@ -32,6 +33,7 @@ from lawdsl.language.keywords import (
     section_of_text,
     statements_of,
 )
+from lawdsl.language.piecewise_errors import piecewise
 from lawdsl.language.punctuation_errors import PUNCTUATION_RULES, relation_spelling
 from lawdsl.language.statement_errors import STATEMENT_RULES
 
@@ -248,7 +250,7 @@ def _claim_behind_is(p: ParseFailure) -> Explanation | None:
 def _mistyped_word(p: ParseFailure) -> Explanation | None:
     """A word that is nearly one of those that may stand here."""
     spellings = (text.strip("`") for text in p.accepted.values())
-    words = [word for word in spellings if word in KEYWORDS or word in PLACED]
+    words = [word for word in spellings if word in (*KEYWORDS, *PLACED, *PIECEWISE)]
     words += TRENDS if "TREND" in p.accepted else ()
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
@@ -461,6 +463,7 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _superscript,
     _order_of_derivative,
     _no_statement,
+    piecewise,
     function_without_brackets,
     *PUNCTUATION_RULES,
     *DECLARATION_RULES,

@@ -5,7 +5,7 @@ Spans do not take part in equality, so that a tree printed and parsed again equa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
 
@@ -113,7 +113,30 @@ class Aggregate(Node):
     over: tuple[str, ...]
 
 
-Formula = Number | Name | Element | Negative | Sum | Product | Power | Call | Derivative | Aggregate
+@dataclass(frozen=True, slots=True)
+class Conditional(Node):
+    """`if lhs relation rhs then yes else no`; the relation is <, <=, > or >=."""
+
+    lhs: Formula
+    relation: str
+    rhs: Formula
+    yes: Formula
+    no: Formula
+
+
+Formula = (
+    Number
+    | Name
+    | Element
+    | Negative
+    | Sum
+    | Product
+    | Power
+    | Call
+    | Derivative
+    | Aggregate
+    | Conditional
+)
 
 
 # Domains and units
@@ -481,6 +504,17 @@ class SyntaxTree:
 def name_of(named: Named) -> str:
     """The name, without subscripts."""
     return named.name if isinstance(named, Element) else named
+
+
+def with_parts(node: Conditional, change: Callable[[Formula], Formula]) -> Conditional:
+    """A piecewise formula with its formulas changed.
+
+    Args:
+        node: the formula.
+        change: what becomes of each part.
+    """
+    lhs, rhs, yes, no = map(change, (node.lhs, node.rhs, node.yes, node.no))
+    return Conditional(lhs, node.relation, rhs, yes, no, span=node.span)
 
 
 def children(node: Node) -> list[Node]:

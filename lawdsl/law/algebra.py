@@ -20,16 +20,19 @@ from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import MAX_POWER_BITS, Undefined, literal
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations
-from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
+from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY, choice
 
-sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
+# SymPy loads some of its modules at the first sum, which must not count towards a time limit
+sp.Symbol("x") + 1
 
 MAX_NUMBER_BITS = 14_000  # greatest size of a number; Python converts at most 4,300 digits
 ALGEBRA_SECONDS = 1.0  # s for building a law; published laws take a few milliseconds
 
 
 class NamedLaw(Protocol):
-    """The interface from which an expression is built: declarations, and their SymPy symbols."""
+    """The interface of a law from which expressions are built: its declarations, and their SymPy
+    symbols.
+    """
 
     @property
     def declarations(self) -> Declarations:
@@ -77,7 +80,8 @@ class ExpressionBuilder:
             number.is_Rational
             and max(number.p.bit_length(), number.q.bit_length()) > MAX_NUMBER_BITS
         ):
-            # a number that Python cannot write out would fail wherever the law is printed
+            # a number too long for Python to convert would raise an error wherever the law is
+            # printed
             raise OutOfTime
         imaginary = isinstance(node, (tree.Power, tree.Call)) and expression.has(sp.I)
         if imaginary or expression in (sp.zoo, sp.nan):
@@ -100,6 +104,8 @@ class ExpressionBuilder:
                 return sp.Mul(*parts)
             case tree.Power(base, exponent):
                 return _power(self(base), self(exponent))
+            case tree.Conditional(lhs, relation, rhs):
+                return self._chosen(self(lhs), relation, self(rhs), node)
             case tree.Derivative(of, derived_by):
                 names = [tree.name_of(n) for n in derived_by]
                 opaque = self.opaque | {n for n in names if self._kind(n) == "let"}
@@ -114,8 +120,16 @@ class ExpressionBuilder:
                     return BUILD[function](argument)
                 if function in EXTREMA:
                     return _extremum(function, *map(self, arguments))
-                return self._taken_at(function, keywords)
+                return self._substituted_call(function, keywords)
         raise AssertionError(node)
+
+    def _chosen(self, lhs: sp.Expr, relation: str, rhs: sp.Expr, node: tree.Conditional) -> sp.Expr:
+        """A piecewise formula; a part that is never taken is not built, and needs no value."""
+        marks = sp.Dummy(), sp.Dummy()
+        taken = choice(lhs, relation, rhs, *marks)
+        if taken in marks:
+            return self(node.yes if taken == marks[0] else node.no)
+        return choice(lhs, relation, rhs, self(node.yes), self(node.no))
 
     def _inverse(self, divisor: tree.Formula) -> sp.Expr:
         inverse = sp.Pow(self(divisor), -1)
@@ -147,10 +161,14 @@ class ExpressionBuilder:
         symbols = self.law.symbols if self.symbols is None else self.symbols
         return symbols[name]
 
-    def _taken_at(self, output: str, keywords: Iterable[tuple[str, tree.Formula]]) -> sp.Expr:
-        """`L(r = r0)`: a name that the claim brings in is assumed to be like what it replaces."""
+    def _substituted_call(
+        self, output: str, keywords: Iterable[tuple[str, tree.Formula]]
+    ) -> sp.Expr:
+        """`L(r = r0)`: a name introduced by a claim gets the assumptions of the name that it
+        replaces.
+        """
         substitution = {}
-        # a let that is replaced must stay a symbol, or its expansion would hide the replacement
+        # a substituted let must stay a symbol, or its expansion would hide the substitution
         opaque = self.opaque | {n for n, _ in keywords if self._kind(n) == "let"}
         for name, argument in keywords:
             symbol = self.law.symbols[name]
@@ -165,7 +183,7 @@ class ExpressionBuilder:
 
 
 def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
-    """base^exponent, unless SymPy would write out a number of thousands of digits."""
+    """base^exponent, unless SymPy would expand it to a number of thousands of digits."""
     # SymPy evaluates a rational power of a number at once, before any time limit can stop it
     if exponent.is_Rational:
         number, _ = base.as_coeff_Mul()
@@ -190,7 +208,7 @@ def _refuse_large_powers(argument: sp.Expr) -> None:
 
 
 def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
-    """The partial derivative by each symbol in turn, with powers of one base merged.
+    """The partial derivative with respect to each symbol in turn, with powers of one base merged.
 
     SymPy leaves r^η/r unchanged, which has no value at r = 0; r^(η - 1) has one.
 
@@ -204,8 +222,10 @@ def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
 
 
 def merge_powers(expression: sp.Expr) -> sp.Expr:
-    """Every product with each base once, x^a·x^b as x^(a + b), and log(b^x) as x·log(b)."""
-    # by node: a shared part of an expression is merged once, not once for each path to it
+    """Merge powers: every product contains each base once, x^a·x^b becomes x^(a + b), and log(b^x)
+    becomes x·log(b).
+    """
+    # by node: a shared part of an expression is merged once, not once per path to it
     done: dict[sp.Expr, sp.Expr] = {}
 
     def merged(node: sp.Expr) -> sp.Expr:
@@ -232,7 +252,9 @@ def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
 
 @lru_cache(maxsize=1024)
 def _extremum(name: str, *arguments: sp.Expr) -> sp.Expr:
-    """A maximum or minimum. SymPy compares each pair of arguments, which takes milliseconds."""
+    """A maximum or minimum, unevaluated: SymPy would compare each pair of arguments, which takes
+    milliseconds.
+    """
     return getattr(SYMPY, name)(*arguments)
 
 
@@ -278,7 +300,7 @@ class bounded:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # the time limit may itself raise on leaving; either exception is judged the same way
+        # leaving the time limit may itself raise an exception; both are handled the same way
         instead: Exception | None = None
         try:
             self.limit.__exit__(kind, error, traceback)
@@ -292,10 +314,11 @@ class bounded:
 
 
 def _refused(declarations: Declarations, error: BaseException | None) -> LawdslError | None:
-    """The error that a formula has caused; None where the exception has another cause."""
+    """The error that corresponds to an exception caused by a formula; None if it has another cause."""
     text = declarations.text
     if isinstance(error, Undefined):
-        span = None if declarations.laws else error.node.span  # else it may be of another file
+        # otherwise it may belong to another file
+        span = None if declarations.laws else error.node.span
         help = "correct the formula"
         return LawdslError(Diagnostic("L0501", error.why, text=text, span=span, help=help))
     if not isinstance(error, Exception):

@@ -16,29 +16,35 @@ from lawdsl.language.foreign_formula import DEFAULT_OUTPUTS
 from lawdsl.language.keywords import FUNCTIONS, ascii_name
 from lawdsl.language.new_law import USUAL_VARIABLES, chosen_variables, law_text
 from lawdsl.language.tree import Formula
-from lawdsl.law.functions import NAMES
+from lawdsl.law.functions import NAMES, Choice
 
 HUGE = 10**40
 """Whole numbers from here on are not written out in messages."""
+_RELATIONS = {
+    sp.StrictGreaterThan: ">",
+    sp.GreaterThan: ">=",
+    sp.StrictLessThan: "<",
+    sp.LessThan: "<=",
+}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def text_of_expression(
     expression: Any, variables: Iterable[str | sp.Symbol] | None, name: str
 ) -> str:
-    """The text of the law with a right-hand side.
+    """The text of a law with the given right-hand side.
 
-    Floats are rounded to float64, and so are whole numbers of which it has no literal.
+    Floats are rounded to float64, and so are whole numbers that have no exact literal.
 
     Args:
-        expression: of SymPy; `Eq(L, …)` names the output.
-        variables: names or symbols that are variables, perhaps with a domain; None to take those
-            that are by custom. A domain is that stated, else that of the assumptions of the symbol,
-            else that of custom (`USUAL_VARIABLES`).
-        name: of the law.
+        expression: a SymPy expression; `Eq(L, …)` also names the output.
+        variables: names or symbols that are variables, optionally with a domain; None for the
+            conventional ones. The domain is the stated one, else that implied by the assumptions of
+            the symbol, else the conventional one (`USUAL_VARIABLES`).
+        name: the name of the law.
 
     Raises:
-        LawdslError: a node that the language has no word for, different symbols of one name, a
+        LawdslError: a node that the language cannot express, different symbols of one name, a
             number outside the range of float64 (E0204), variables that are not known (E0203), or a
             name that a law cannot have.
     """
@@ -53,7 +59,7 @@ def text_of_expression(
         output, expression = _name(expression.lhs), expression.rhs
     try:
         formula = _formula(expression, 0)
-    except RecursionError:  # of SymPy, which asks itself about the parts of a deep expression
+    except RecursionError:  # raised by SymPy, which recurses into the parts of a deep expression
         raise _too_deep() from None
     symbols = _by_name(expression.free_symbols)
     names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
@@ -90,6 +96,7 @@ def _with_domain(variable: str | sp.Symbol, symbols: Mapping[str, sp.Symbol]) ->
 
 
 def _name(symbol: sp.Symbol) -> str:
+    """The name of a symbol in the law."""
     name = ascii_name(symbol.name)
     if not _NAME.fullmatch(name):
         message = f"`{symbol.name}` cannot be a name of a law"
@@ -99,7 +106,7 @@ def _name(symbol: sp.Symbol) -> str:
 
 
 def _domain(symbol: sp.Symbol) -> str:
-    """The domain that the assumptions of a symbol say; empty where they say nothing."""
+    """The domain implied by the assumptions of a symbol; empty if they imply none."""
     for holds, domain in (
         (symbol.is_positive, "> 0"),
         (symbol.is_negative, "< 0"),
@@ -128,10 +135,38 @@ def _formula(node: sp.Basic, depth: int) -> Formula:
         return _product(sp.Mul.make_args(node), depth)
     if isinstance(node, sp.Pow):
         return _power(node, depth)
+    if isinstance(node, (sp.Piecewise, Choice)):
+        return _piecewise(node, depth)
     name = NAMES.get(type(node))
     if name in FUNCTIONS:
         return tree.Call(name, tuple(_formula(part, depth + 1) for part in node.args))
     raise _unsupported(node)
+
+
+def _piecewise(node: sp.Piecewise | Choice, depth: int) -> Formula:
+    """Nested `if`, the last case for all that is left.
+
+    Raises:
+        LawdslError: a case without a single comparison, or none for what is left (E0204).
+    """
+    if isinstance(node, Choice):
+        above, yes, no = node.args
+        cases = [(yes, sp.StrictGreaterThan(above, 0, evaluate=False)), (no, sp.true)]
+    else:
+        cases = [(case.expr, case.cond) for case in node.args]
+    if cases[-1][1] is not sp.true:
+        raise _unsupported(node)
+    formula = _formula(cases[-1][0], depth + 1)
+    for expression, condition in reversed(cases[:-1]):
+        relation = _RELATIONS.get(type(condition))
+        if relation is None:
+            raise _unsupported(condition)
+        depth += 1
+        sides = [_formula(side, depth + 1) for side in condition.args]
+        formula = tree.Conditional(
+            sides[0], relation, sides[1], _formula(expression, depth + 1), formula
+        )
+    return formula
 
 
 def _too_deep() -> LawdslError:
@@ -139,22 +174,23 @@ def _too_deep() -> LawdslError:
     return LawdslError(Diagnostic("E0204", message, help="name parts of it with `let`"))
 
 
-def _shown(node: sp.Basic) -> str:
+def _abbreviated(node: sp.Basic) -> str:
     """The beginning of an expression, without the digits of huge numbers."""
     huge = {n: sp.Symbol("…") for n in node.atoms(sp.Rational) if max(abs(n.p), n.q) >= HUGE}
-    with suppress(Exception):  # of printers of SymPy and classes of others
+    with suppress(Exception):  # printers of SymPy and user-defined classes may raise anything
         return f"`{str(node.xreplace(huge))[:60]}`"
     return "an expression"
 
 
 def _unsupported(node: sp.Basic) -> LawdslError:
-    message = f"{_shown(node)} ({type(node).__name__}) is nothing that a law is made of"
-    help = f"laws have + - * / ^, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
+    message = f"{_abbreviated(node)} ({type(node).__name__}) is nothing that a law is made of"
+    help = f"laws have + - * / ^, piecewise formulas, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
     return LawdslError(Diagnostic("E0204", message, help=help))
 
 
 def _number(number: sp.Number) -> Formula:
-    """A number as the language writes it: exactly where its literals can, else rounded to float64.
+    """A number in the syntax of the language: exact if a literal can represent it, else rounded to
+    float64.
 
     Raises:
         LawdslError: a number that is not finite, or that is 0 or infinite as float64 (E0204).
@@ -171,14 +207,16 @@ def _number(number: sp.Number) -> Formula:
 
 
 def _quotient(number: sp.Rational) -> tuple[Formula, Formula] | None:
-    """Numerator and denominator, at least 0; None where a literal cannot be one of them exactly."""
+    """Numerator and denominator of a nonnegative fraction; None if a literal cannot represent one
+    of them exactly.
+    """
     texts = [_exact(int(part)) for part in (number.p, number.q)]
     above, below = (None if text is None else tree.Number(text) for text in texts)
     return None if above is None or below is None else (above, below)
 
 
 def _exact(whole: int) -> str | None:
-    """The literal of a whole number; None where no literal of the language is exactly this."""
+    """The literal of a whole number; None if no literal represents it exactly."""
     if whole < 10**size_limits.MAX_DIGITS:
         return str(whole)
     with suppress(OverflowError):

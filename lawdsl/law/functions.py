@@ -6,11 +6,20 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, End, Function, named, value_in
+from lawdsl.core.functions import (
+    CHOICE,
+    DERIVED,
+    EXTREMA,
+    FUNCTIONS,
+    End,
+    Function,
+    named,
+    value_in,
+)
 
 
 class _SymPy:
-    """SymPy as an arithmetic: the names that it spells in another way."""
+    """SymPy as an arithmetic, for names that SymPy spells differently."""
 
     abs, step, min, max = sp.Abs, sp.Heaviside, sp.Min, sp.Max
 
@@ -19,9 +28,79 @@ class _SymPy:
 
 
 SYMPY: Any = _SymPy()
+
+
+class Choice(sp.Function):  # type: ignore[misc]
+    """choice(g, a, b): a where g > 0, else b.
+
+    Its derivative is that of the part taken, and where g = 0 the jump a - b times a Dirac delta: a
+    rule that needs a derivative everywhere finds none, unless the condition does not change.
+    """
+
+    nargs = 3
+
+    @classmethod
+    def eval(cls, g: sp.Expr, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
+        """One of the parts, where both are one or the sign of g is known."""
+        if a == b or g.is_positive:
+            return a
+        return b if g.is_nonpositive else None
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        g, a, b = self.args
+        slope = Choice(g, a.diff(symbol), b.diff(symbol))
+        return slope + (a - b) * g.diff(symbol) * sp.DiracDelta(g)
+
+    def _either(self, name: str) -> bool | None:
+        """What holds of both parts."""
+        first, second = (getattr(part, name) for part in self.args[1:])
+        return first if first == second else None
+
+    def _eval_is_real(self) -> bool | None:
+        return self._either("is_real")
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return self._either("is_extended_real")
+
+    def _eval_is_finite(self) -> bool | None:
+        return self._either("is_finite")
+
+    def _eval_is_positive(self) -> bool | None:
+        return self._either("is_positive")
+
+    def _eval_is_negative(self) -> bool | None:
+        return self._either("is_negative")
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return self._either("is_nonnegative")
+
+    def _eval_is_nonpositive(self) -> bool | None:
+        return self._either("is_nonpositive")
+
+    def _eval_is_zero(self) -> bool | None:
+        return self._either("is_zero")
+
+
+def without_impulses(e: sp.Expr) -> sp.Expr:
+    """A derivative where it has a value: without the Dirac deltas of kinks and jumps."""
+    return e.replace(sp.DiracDelta, lambda *_: sp.S.Zero) if e.has(sp.DiracDelta) else e
+
+
+def choice(lhs: sp.Expr, relation: str, rhs: sp.Expr, yes: sp.Expr, no: sp.Expr) -> sp.Expr:
+    """A piecewise formula as a choice: a >= b is not b > a.
+
+    Args:
+        lhs, relation, rhs: the condition; the relation is <, <=, > or >=.
+        yes: what holds where the condition does.
+        no: what holds elsewhere.
+    """
+    above = lhs - rhs if relation in (">", "<=") else rhs - lhs
+    return Choice(above, *((yes, no) if relation in "<>" else (no, yes)))
+
+
 CONSTANTS = {"pi": sp.pi, "oo": sp.oo}
 BUILD = {name: value_in(SYMPY, name) for name in FUNCTIONS}
-"""Name -> SymPy expression to SymPy expression."""
+"""Name -> function from SymPy expressions to SymPy expressions."""
 
 _CLASSES = {name: getattr(SYMPY, name, None) for name in (*FUNCTIONS, *DERIVED)}
 
@@ -30,11 +109,13 @@ ROWS: dict[type[sp.Basic], Function] = {
     for name, function in _CLASSES.items()
     if isinstance(function, type)
 }
-"""SymPy class -> its row. What SymPy makes of others (sqrt: a power) has none."""
+"""SymPy class -> its row. Functions that SymPy rewrites as others (sqrt as a power) have no entry.
+"""
 
 NAMES: dict[type[sp.Basic], str] = {
     **{function: name for name, function in _CLASSES.items() if function in ROWS},
     **{getattr(SYMPY, name): name for name in EXTREMA},
+    Choice: CHOICE,
 }
 """SymPy class -> name."""
 
@@ -48,7 +129,7 @@ def _number(end: End) -> sp.Expr | None:
 RANGES: dict[type[sp.Basic], tuple[sp.Expr | None, sp.Expr | None]] = {
     function: (_number(row.range[0]), _number(row.range[1])) for function, row in ROWS.items()
 }
-"""SymPy class -> its least and its greatest value; None where there is none."""
+"""SymPy class -> the infimum and the supremum of its values; None where there is none."""
 
 ANALYTIC = tuple(function for function, row in ROWS.items() if row.analytic)
 """The functions that are analytic on the whole real line."""
@@ -59,6 +140,9 @@ KINKED = (
 )
 """The functions without a derivative somewhere inside their domain: |x|, min, max, and the
 derivatives of these, which jump."""
+
+PIECEWISE = (Choice, *KINKED)
+"""These, and piecewise formulas, whose parts may have nothing in common."""
 
 LIKE_ITS_ARGUMENT = tuple(
     function
@@ -82,7 +166,9 @@ def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
 
 
 def _derived_by_row(function: type[sp.Basic]) -> tuple[type[sp.Basic], ...]:
-    """A function that SymPy derives by its row: value, first and second derivative."""
+    """SymPy methods for a function that is differentiated by its row: value, first and second
+    derivative.
+    """
     name = NAMES[function]
     second = type(f"{name}_second", (sp.Function,), {})
     first = type(f"{name}_first", (sp.Function,), {"fdiff": lambda e, _=1: second(*e.args)})

@@ -1,8 +1,8 @@
 """Law with index sets -> its algebra, in which sums over labels stay symbolic.
 
 Each index serves as its own label, and each sum is one symbol, `sum(t[i, j]*r[j] for j)`. Its
-derivative by `t[i, j]` is that of the term with this label; by `k[i]`, which occurs in all terms,
-it is the sum of their derivatives.
+derivative with respect to `t[i, j]` is that of the term with this label; by `k[i]`, which occurs in
+all terms, it is the sum of their derivatives.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
     """The algebra of a law with index sets, in which each index serves as its own label.
 
     Attributes:
-        law: the law without index sets; the rest of a sum, without the term of its index, is a
+        law: the law without index sets; the remainder of a sum, without the term of its index, is a
             variable.
         rests: name of such a variable -> the sum to which it belongs.
         sums: symbol -> the sum that it represents; derivatives of sums are added as they arise.
@@ -62,14 +62,16 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
 
     def with_whole_sums(self, expression: sp.Expr) -> sp.Expr:
         """The expression with each rest of a sum written as the whole sum minus the named terms."""
-        for _ in self.rest_values:  # what is summed may have sums in it
+        for _ in self.rest_values:  # the summand may itself contain sums
             if not expression.free_symbols & self.rest_values.keys():
                 break
             expression = expression.xreplace(self.rest_values)
         return expression
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact derivative by each name in turn; a let counts as an independent variable."""
+        """The exact derivative with respect to each name in turn; a let counts as an independent
+        variable.
+        """
         symbols = self.law.declarations.symbols
         expression = self.expression(tuple(n for n in names if symbols[n].kind == "let"))
         for name in names:

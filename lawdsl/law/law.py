@@ -49,10 +49,10 @@ class Law(Presented, Exportable):
         given: setting or fixed parameter -> its value, which replaces a declared one.
         dropped: texts of the removed bounds.
         added: texts of the added bounds.
-        held: further `fix` and `tie` statements: `fix E = 1.69`, `tie beta = alpha`.
-        stated_priors: texts of further priors, `log(alpha) = log(0.35) ± 0.35`; `none` removes those of
-            the law's file.
-        root: the law as its file declares it, where bounds were added or parameters fixed or tied.
+        held: additional `fix` and `tie` statements: `fix E = 1.69`, `tie beta = alpha`.
+        stated_priors: texts of additional priors, `log(alpha) = log(0.35) ± 0.35`; `none` removes
+            the priors of the law's file.
+        root: the law as declared in its file, if bounds were added or parameters fixed or tied.
     """
 
     declarations: Declarations
@@ -73,21 +73,21 @@ class Law(Presented, Exportable):
     ) -> Law:
         """The law whose formula is a SymPy expression.
 
-        Floats are rounded to float64, and so are whole numbers of which the language has no literal.
+        Floats are rounded to float64, and so are whole numbers that have no exact literal.
 
         Args:
-            expression: its right-hand side; `sympy.Eq(L, …)` names the output too. Signs that its
-                symbols are assumed to have become domains.
-            name: of the law.
-            variables: names or symbols that are variables, perhaps with a domain, `"N > 0"`; the
-                others are parameters. By default N, D and r. Of a variable without a stated or
-                assumed domain it is that of custom: N > 0, D > 0, r in [0, 1]; of another there is
-                none.
+            expression: the right-hand side; `sympy.Eq(L, …)` also names the output. Assumed signs
+                of its symbols become domains.
+            name: the name of the law.
+            variables: names or symbols that are variables, optionally with a domain, `"N > 0"`; by
+                default N, D and r. All other symbols are parameters. Without a stated or assumed
+                domain, N, D and r have the conventional ones, N > 0, D > 0 and r in [0, 1]; other
+                variables have none.
 
         Raises:
-            LawdslError: a node that laws are not made of, different symbols of one name, a number
-                outside the range of float64 (E0204), variables that are not known or not in the
-                expression (E0203), or a name that a law cannot have.
+            LawdslError: a node that the language cannot express, different symbols of one name, a
+                number outside the range of float64 (E0204), variables that are not known or not in
+                the expression (E0203), or a name that a law cannot have.
         """
         text = text_of_expression(expression, variables, name)
         declarations, _ = library.declared(Text(f"{name}.law", text), Path())
@@ -207,7 +207,7 @@ class Law(Presented, Exportable):
         )
         parts += (self.added,) if self.added or self.held else ()
         parts += (repr(self.declarations.instance),) if self.declarations.instance else ()
-        # what a law does not have is left out, so that digests of earlier versions stay the same
+        # absent features are omitted, so that digests of earlier versions stay the same
         parts += (self.held,) if self.held else ()
         parts += (("priors", *self.stated_priors),) if self.stated_priors else ()
         content = repr(parts)
@@ -218,8 +218,8 @@ class Law(Presented, Exportable):
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
         if self.indexed:
             return self.general.law.symbols
-        # symbols are added while the table is in use: a domain may name only what is declared
-        # before it, and its sign decides the assumptions of the next symbol
+        # symbols are added while the table is in use: a domain may refer only to names declared
+        # before it, and its sign determines the assumptions of the next symbol
         table: dict[str, sp.Symbol] = {}
         build, names = ExpressionBuilder(self, frozenset(), {}, table), self._names
         with bounded(self.declarations):
@@ -250,10 +250,10 @@ class Law(Presented, Exportable):
         return self
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact partial derivative of the law by each of the names in turn.
+        """The exact partial derivative of the law with respect to each of the names in turn.
 
-        A let may be named: it is then treated as an independent variable. Names with subscripts are
-        written as declared, `t[i, j]`.
+        A let may be named, and is then treated as an independent variable. Names with subscripts
+        are written as declared, `t[i, j]`.
 
         Args:
             names: the names, in the order of differentiation.
@@ -264,7 +264,7 @@ class Law(Presented, Exportable):
         if self.indexed:
             with bounded(self.declarations):
                 return self.general.derivative(*names)
-        # a let is a variable here, so that it must not be expanded
+        # a let is a variable here, so it must not be expanded
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
         formula = self.declarations.output.formula
         assert formula is not None
@@ -414,8 +414,8 @@ class Law(Presented, Exportable):
 
     def _changed(self) -> Law:
         """The law of its file with the added bounds, the fixed and tied parameters, and the priors."""
-        # from the file again: bounds may name parameters that are fixed now, and implied bounds of
-        # earlier statements would count as declared
+        # from the file again: bounds may refer to parameters that are fixed now, and bounds implied
+        # by earlier statements would count as declared
         root = declarations = self.root or self.declarations
         for bound in self.added:
             declarations = add_bound(declarations, bound)
@@ -434,7 +434,7 @@ class Law(Presented, Exportable):
     def _quantities(self, kind: str) -> tuple[Quantity, ...]:
         if self.indexed:
             quantities = self.general.law._quantities(kind)
-            # rests of sums are variables of the grounded law alone
+            # remainders of sums are variables of the grounded law only
             return tuple(q for q in quantities if q.name not in self.general.rests)
         names = self._names
         return tuple(
@@ -457,10 +457,10 @@ class Law(Presented, Exportable):
 
 
 def _check_finite(kind: str, values: Mapping[str, float]) -> None:
-    """A setting or parameter has a value that can be computed with.
+    """Check that the value of a setting or parameter is finite.
 
     Raises:
-        LawdslError: infinity, or no number.
+        LawdslError: the value is infinite or not a number.
     """
     for name, value in values.items():
         if not math.isfinite(value):

@@ -1,7 +1,7 @@
-"""Published values of the parameters of shipped laws, as priors: `--prior published`.
+"""Published parameter values of shipped laws, as priors: `--prior published`.
 
-They are those of the shipped files alone: a law of the same name may count in other units, in which
-a coefficient has another value.
+They apply to the shipped files only: another law of the same name may use other units, in which the
+coefficients differ.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import library
 from lawdsl.language.keywords import ascii_name
 
-DEFAULT_DEVIATION = 0.35  # of the logarithm, where no error is published: a factor of 1.4
+DEFAULT_DEVIATION = 0.35  # of the logarithm, if no standard error is published: a factor of 1.4
 KEYWORD = "published"
 _TARGET = re.compile(r"\s*(?:log\s*\(\s*)?(\w+)")
 
 
 @dataclass(frozen=True)
 class Published:
-    """Values of the parameters of a law, all of them positive.
+    """Published values of the parameters of a law, all of them positive.
 
     Attributes:
-        values: parameter -> (value, standard error), in the law's units; None where no error is
-            published.
-        source: where they are published.
+        values: parameter -> (value, standard error), in the law's units; the error is None if none
+            is published.
+        source: the publication.
     """
 
     values: Mapping[str, tuple[float, float | None]]
@@ -62,15 +62,15 @@ PUBLISHED: Mapping[str, Published] = {
 def expanded(
     texts: Sequence[str], law: str, text: str, parameters: Collection[str]
 ) -> tuple[str, ...]:
-    """Stated priors with `published` replaced by the priors that it stands for.
+    """Replace `published` in stated priors by the priors that it stands for.
 
-    A prior that is stated beside it takes the place of the published one of its parameter.
+    A prior that is also stated for a parameter replaces the published one.
 
     Args:
-        texts: of priors, or `published`, or `none`.
+        texts: texts of priors, or `published`, or `none`.
         law: the name of the law.
-        text: its text.
-        parameters: those that are fitted.
+        text: the text of its file.
+        parameters: the fitted parameters.
 
     Raises:
         LawdslError: the law has no published values; F0139.

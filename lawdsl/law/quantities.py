@@ -41,7 +41,7 @@ class Quantity:
     Attributes:
         name: as declared.
         symbol: its SymPy symbol.
-        bounds: its domain; empty for a free one.
+        bounds: the bounds of its domain; empty if it is unbounded.
         unit: as (unit name, power) pairs, or None.
         doc: the author's description.
         value: the value of a setting, in its unit; None otherwise.
@@ -56,7 +56,7 @@ class Quantity:
 
     @property
     def domain(self) -> str:
-        """The domain as text: `N > 0`; the name alone for a free one."""
+        """The domain as text: `N > 0`; only the name if it is unbounded."""
         if not self.bounds:
             return self.name
         return ", ".join(f"{self.name} {b.relation} {b.text}" for b in self.bounds)
@@ -113,7 +113,7 @@ class Names:
         """
         for relation, limit in symbol.bounds:
             expression = build(limit)
-            if not self._drops(symbol, relation, limit):
+            if not self._is_dropped(symbol, relation, limit):
                 yield Bound(relation, expression, print_formula(limit))
             elif relation.startswith(">") and expression.is_positive and expression != 0:
                 yield Bound(">", sp.S.Zero, "0")
@@ -131,15 +131,15 @@ class Names:
             if number is not None and number != 0:
                 signs["positive" if number > 0 else "negative"] = True
             return signs
-        free = symbol.determined_by and not symbol.bounds  # tied, and its domain promised nothing
+        free = symbol.determined_by and not symbol.bounds  # tied, and its domain makes no promise
         # the sign of a let follows from its formula alone
         if symbol.kind == "let" and symbol.formula is not None and not free:
             if build(symbol.formula).is_positive:
                 signs["positive"] = True
         for relation, limit in symbol.bounds:
             value = build(limit)
-            if self._drops(symbol, relation, limit):
-                # as in `bounds`: what remains of a removed bound is the sign of its limit
+            if self._is_dropped(symbol, relation, limit):
+                # as in `bounds`: a removed bound leaves only the sign of its limit
                 relation, value = relation[0], value if value.is_positive else sp.nan
             if relation.startswith(">") and value.is_nonnegative:
                 strict = relation == ">" or value.is_positive
@@ -149,7 +149,7 @@ class Names:
                 signs["negative" if strict else "nonpositive"] = True
         return signs
 
-    def _drops(self, symbol: Symbol, relation: str, limit: Formula) -> bool:
+    def _is_dropped(self, symbol: Symbol, relation: str, limit: Formula) -> bool:
         return f"{symbol.name} {relation} {print_formula(limit)}" in self.dropped
 
 

@@ -1,18 +1,18 @@
 """SymPy expression -> text in the syntax of the language, in the usual mathematical form.
 
-The text parses back: `B*eta*r^(eta - 1)/D^beta`, with negative exponents in the denominator, plain
-symbols before powers, and a positive term first in each sum.
+The text can be parsed again: `B*eta*r^(eta - 1)/D^beta`, with negative exponents in the
+denominator, plain symbols before powers, and a positive term first in each sum.
 """
 
 from __future__ import annotations
 
 import sympy as sp
 
-from lawdsl.law.functions import NAMES
+from lawdsl.law.functions import NAMES, Choice
 
 MAX_POWER_NUMBER_BITS = 100  # bits of a number in a power that is written as a decimal
 MAX_WRITTEN_BITS = 4000  # greatest size of a number in digits; Python converts at most 4,300 digits
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)  # precedence of the outermost operation of a text
+_CHOICE, _SUM, _PRODUCT, _POWER, _ATOM = range(5)  # precedence of the outermost operation of a text
 
 
 def text(expression: sp.Expr) -> str:
@@ -26,17 +26,42 @@ def _written(e: sp.Expr) -> tuple[str, int]:
     if e.is_Rational:
         return _number(e)
     if e.is_number and any(_long(n) for n in e.atoms(sp.Rational)):
-        return _rounded(e), _ATOM  # powers of fractions, which SymPy puts together
+        return _rounded(e), _ATOM  # powers of fractions, which SymPy combines
     if e.is_Add:
         return _sum(e), _SUM
     if e.is_Mul or e.is_Pow:
         return _product(e)
     if e is sp.E:
         return "exp(1)", _ATOM
+    if isinstance(e, Choice):
+        return _piecewise(e)
     if type(e) in NAMES:
         parts = e.args[:1] if NAMES[type(e)] == "step" else sorted(e.args, key=str)
         return f"{NAMES[type(e)]}({', '.join(text(part) for part in parts)})", _ATOM
     return sp.sstr(e).replace("**", "^"), _ATOM if e.is_Symbol or e.is_NumberSymbol else _SUM
+
+
+def relation_text(above: sp.Expr, holds: bool) -> str:
+    """`above > 0` (not `holds`: `above <= 0`) as a relation of two sides without a minus in front.
+
+    Args:
+        above: the difference of the sides.
+        holds: whether it is above 0.
+    """
+    terms = sp.Add.make_args(above)
+    left = sp.Add(*(t for t in terms if not _negative(t)))
+    right = sp.Add(*(-t for t in terms if _negative(t)))
+    relation, sides = ">" if holds else "<=", (left, right)
+    if left.is_number and not right.is_number:
+        relation, sides = "<" if holds else ">=", (right, left)
+    lhs, rhs = (_bracketed_below(side, _SUM) for side in sides)
+    return f"{lhs} {relation} {rhs}"
+
+
+def _piecewise(e: Choice) -> tuple[str, int]:
+    condition, yes, no = e.args
+    condition_text = relation_text(condition, True)
+    return f"if {condition_text} then {_bracketed_below(yes, _SUM)} else {text(no)}", _CHOICE
 
 
 def _bracketed_below(e: sp.Expr, min_binding: int) -> str:
@@ -69,20 +94,22 @@ def _number(e: sp.Rational) -> tuple[str, int]:
 
 
 def _sum(e: sp.Expr) -> str:
-    # a sum that begins with a minus reads badly and may need brackets
+    # a sum that starts with a minus is hard to read and may need brackets
     terms = e.as_ordered_terms()
     first = next((t for t in terms if not _negative(t)), terms[0])
     terms.remove(first)
     formula = _bracketed_below(first, _PRODUCT) if not _negative(first) else text(first)
     for term in terms:
         formula += (
-            f" - {_bracketed_below(-term, _PRODUCT)}" if _negative(term) else f" + {text(term)}"
+            f" - {_bracketed_below(-term, _PRODUCT)}"
+            if _negative(term)
+            else f" + {_bracketed_below(term, _SUM)}"
         )
     return formula
 
 
 def _negative(e: sp.Expr) -> bool:
-    """Whether every term has a minus sign, which is then written before the whole sum."""
+    """Whether every term has a minus sign, which is then factored out of the sum."""
     return all(_parts(term)[0].is_negative for term in sp.Add.make_args(e))
 
 

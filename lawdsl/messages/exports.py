@@ -18,9 +18,10 @@ EXPORTS: dict[str, Message] = {
     ),
     "E0201": Message(
         "an imported text that is not a formula",
-        "`lawdsl import` reads numbers, names, + - * / **, brackets and functions such as np.log or "
-        "math.exp, and nothing else of Python: no indexing, comparison or keyword. Write the formula "
-        "alone, each parameter as a plain name.",
+        "`lawdsl import` reads numbers, names, + - * / **, brackets, functions such as np.log or "
+        "math.exp, and `a if N > 1 else b`, np.where(N > 1, a, b) or Piecewise((a, N > 1), (b, True)); "
+        "nothing else of Python: no indexing, other comparison or keyword. Write the formula alone, each "
+        "parameter as a plain name.",
     ),
     "E0202": Message(
         "an imported function that the language lacks",
@@ -34,8 +35,8 @@ EXPORTS: dict[str, Message] = {
     ),
     "E0204": Message(
         "a SymPy expression that is not a formula of a law",
-        "`Law.from_sympy` takes sums, products, powers, Min, Max, Abs, exp, log and the other functions "
-        "of the language, of symbols with plain names. Rewrite the node that is named, for instance "
+        "`Law.from_sympy` takes sums, products, powers, Piecewise with a last case for all that is "
+        "left, Min, Max, Abs, exp, log and the other functions of the language, of symbols with plain names. Rewrite the node that is named, for instance "
         "by `expression.rewrite(...)` or `doit()`.",
     ),
 }

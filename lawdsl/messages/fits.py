@@ -311,6 +311,15 @@ FITS: dict[str, Message] = {
         "The weight of a prior beside the rows is told by the curvature of the loss, which `absolute` "
         "and `quantile` lack. Leave the priors out, `--prior none`, or choose another loss.",
     ),
+    "F0158": Message(
+        "a fitted parameter in a condition",
+        "A parameter in the condition of a piecewise law, D0 in `if D > D0 then … else …`, decides which "
+        "part holds for a row. Where it passes a row the objective has a kink or jumps, so that it has many "
+        "minima in it: the best of all starts is reported, and its interval and those of the others are "
+        "those of a fit in which no row changes parts. A bootstrap finds the parts again for each sample. "
+        "A parameter that does nothing else has no interval; the range of values that fit as well is "
+        "stated. Compare fits with it held, or hold it at a value that is known.",
+    ),
     "F0155": Message(
         "rows of a single run",
         "The column `run`, `run_id` or `run_name` says that all rows are of one training run. They "

@@ -143,6 +143,13 @@ ANSWERS: dict[str, Message] = {
         "rows that determine the laws at the answer; without, the answer takes its laws as right, and "
         "its intervals are too narrow.",
     ),
+    "F0520": Message(
+        "a question about a piecewise law",
+        "Where a condition changes with the unknowns, each part is answered by itself, and the best of these "
+        "answers is that of the question; of other fits another part may be the best. Where a condition "
+        "depends on fitted parameters alone, the part is that of the fitted values. Intervals and "
+        "sensitivities are of that part. A question has at most 32 parts.",
+    ),
     "F0570": Message(
         "several choices that are equally good",
         "Searches ended at different choices of the unknowns with the same value of the goal, so which "

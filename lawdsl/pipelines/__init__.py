@@ -1,1 +1,3 @@
-"""Pipeline + table -> fits of each step, whose predictions and errors are the data of the next."""
+"""Pipeline + table -> fits of each step; predictions of one step, with their errors, are the data
+of the next.
+"""

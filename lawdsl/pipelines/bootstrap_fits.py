@@ -15,14 +15,16 @@ Array = NDArray[np.float64]
 
 MAX_REFIT_STEPS = 1000
 REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
-MAX_STEP_LENGTH = 4.0  # in free numbers: a factor of exp(4) for a positive parameter
-SMOOTHED_SHARE = 0.3  # of the median residual, within which a loss with a kink is smoothed
+MAX_STEP_LENGTH = 4.0  # in unconstrained parameters: a factor of exp(4) for a positive parameter
+# relative to the median residual: range within which a loss with a kink is smoothed
+SMOOTHED_SHARE = 0.3
 MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Refit the parameters to other measured values, by damped least squares from those of the fit.
+    """Refit the parameters to other measured values, by damped Newton steps (Levenberg-Marquardt)
+    from those of the fit.
 
     Each step solves (D^-1 H D^-1 + damping*I) D s = -D^-1 g, the scaled system of Levenberg and
     Marquardt (Nocedal and Wright (2006), Numerical Optimization, section 10.3).
@@ -30,7 +32,7 @@ def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArra
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,), where each search begins.
-        targets: shape (draws, rows).
+        targets: the measured values of each draw, shape (draws, rows).
 
     Returns:
         Parameters, shape (draws, parameters), and which of the searches ended in a minimum, shape
@@ -53,7 +55,8 @@ class _LevenbergMarquardt:
     Args:
         problem: the objective to be minimised, with its data.
         free: starting points, shape (draws, parameters).
-        shift: added to residuals of the fit to get those of a draw, shape (draws, rows).
+        shift: the difference between the residuals of each draw and those of the fit, shape (draws,
+            rows).
     """
 
     def __init__(self, problem: Problem, free: Array, shift: Array) -> None:
@@ -100,7 +103,7 @@ class _LevenbergMarquardt:
         self.free[accepted], self.losses[accepted] = trial_points[is_better], losses[is_better]
         damping = self.damping[active]
         tolerance = REFIT_LOSS_RTOL * np.maximum(self.losses[active], self.problem.exact)
-        # the damped fall would look small wherever the damping is large
+        # with large damping every decrease is small, which would look like convergence
         undamped = np.maximum(values - damping[:, None], 1e-14)
         predicted_fall = np.sum(projected**2 / undamped, axis=1) / 2
         is_done = (predicted_fall <= tolerance) | (
@@ -110,5 +113,5 @@ class _LevenbergMarquardt:
         self.damping[active] = np.where(is_better, np.maximum(damping / 5, 1e-12), damping * 4)
         self.going = active[~is_done & usable & (self.damping[active] <= MAX_DAMPING)]
         stuck = active[~is_done & (self.damping[active] > MAX_DAMPING)]
-        self.settled[stuck] = True  # no step decreases the objective: converged but for rounding
+        self.settled[stuck] = True  # no step decreases the objective: converged up to rounding
         return True

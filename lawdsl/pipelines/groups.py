@@ -31,7 +31,8 @@ from lawdsl.pipelines.parts import StepPart
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ERROR_FLOOR = 0.3  # relative to the median error of a group: least error, so that no row dominates
+# relative to the median error of a group: smallest error, so that no row dominates
+ERROR_FLOOR = 0.3
 MIN_ROW_ERROR = 1e-9  # below it, an error is rounding error
 
 
@@ -42,15 +43,17 @@ class GroupFit:
     Attributes:
         law: the law.
         rows: the positions of its rows in the table of the step, in the order of the fit.
-        labels: column -> the cell that all its rows have.
-        sigma: errors of the rows in the scale of the residuals, shape (rows,); None where unknown.
-        point: the variables where it predicts, shape (variables, 1); None for no prediction.
+        labels: column -> the value that all its rows have.
+        sigma: standard errors of the rows in the scale of the residuals, shape (rows,); None where
+            unknown.
+        point: the variables at the point of its prediction, shape (variables, 1); None for no
+            prediction.
         problem: the objective with its data, rows weighted by their errors; None if not fittable.
         theta: the fitted parameters, shape (parameters,).
-        bounds: parameter -> the end of its domain on which it lies, lower or upper.
+        bounds: parameter -> the bound on which it lies, lower or upper.
         prediction: the prediction at the point, with its error.
         fit: the complete fit, in the last step.
-        left_out: why it is not used.
+        left_out: the reason why it is not used; empty if it is used.
     """
 
     law: Law
@@ -77,7 +80,7 @@ class GroupFit:
 
     @property
     def unit_variance(self) -> float:
-        """The variance of a row of weight 1, if the known errors are all of its noise."""
+        """The variance of a row of weight 1 if the known errors are its only noise."""
         assert self.sigma is not None
         return 1 / float(np.mean(1 / self.sigma**2))
 
@@ -103,10 +106,10 @@ def prediction_point(
     """The variables at the point of a group: those given by `at`, and those constant in its rows.
 
     Args:
-        part: that the group belongs to.
+        part: the part that the group belongs to.
         rows: the group's rows among those of the part.
         point_values: variable -> value.
-        labels: column -> the cell that all its rows have.
+        labels: column -> the value that all its rows have.
 
     Returns:
         Shape (variables, 1).
@@ -141,7 +144,7 @@ def fit_group(
     Args:
         group: without its fit.
         part_problem: the objective with its data, all rows of the part.
-        part: that it belongs to.
+        part: the part that it belongs to.
         rows: its rows among those of the part.
         options: the options of the fit.
         last: whether the fit is complete, with intervals and diagnostics.
@@ -152,7 +155,7 @@ def fit_group(
         return replace(group, left_out=too_few_rows[0].message)
     try:
         group = (
-            _fit_fully(group, part, rows, options)
+            _fit_completely(group, part, rows, options)
             if last
             else _fit_parameters(group, problem, options)
         )
@@ -166,8 +169,8 @@ def fit_group(
     return group if group.point is None else _with_prediction(group, problem, group.point)
 
 
-def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions) -> GroupFit:
-    """The group with its complete fit, except for claims."""
+def _fit_completely(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions) -> GroupFit:
+    """The group with its complete fit, without verdicts on claims."""
     table_rows = part.runs.rows[rows]
     group_fit = fit_with(
         group.law,

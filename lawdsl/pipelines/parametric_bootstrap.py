@@ -2,13 +2,14 @@
 
 It is a parametric bootstrap (Efron and Tibshirani (1993), An Introduction to the Bootstrap, section
 6.5): the first step's predictions are drawn as prediction + error·t, t from Student's t with the
-degrees of freedom of the error, and every later fit is repeated on the draws. Where the rows of a
+degrees of freedom of the error, and every later fit is repeated on the draws. If the rows of a
 later step scatter more about its law than their errors explain, the excess is drawn too.
 
-It covers the noise that shows as scatter about the laws. It covers neither errors common to all
-checkpoints of a run, nor the error of an extrapolated law, nor the bias of checkpoints of a longer
-schedule, which are not finished runs: their loss is too high, by an amount that no residual shows
-(Ye et al. (2024) extrapolate such checkpoints nevertheless, and note levels that are off).
+It accounts for noise that is visible as scatter about the laws. It accounts for neither errors
+common to all checkpoints of a run, nor the error of an extrapolated law, nor the bias of
+checkpoints of a longer schedule, which are not finished runs: their loss is too high, by an amount
+that no residual reveals (Ye et al. (2024) extrapolate such checkpoints nevertheless, and note
+levels that are off).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def propagate_noise(
 
     Args:
         stages: its steps, the first of which predicts with known errors.
-        draws: how many.
+        draws: the number of draws.
         seed: the seed of the draws.
         report: called with the number of groups refitted, and their total.
     """
@@ -109,7 +110,9 @@ def _draw_first_predictions(stage: Stage, draws: int, rng: np.random.Generator) 
 def _add_excess_noise(
     group: GroupFit, targets: Array, scatter: float, rng: np.random.Generator
 ) -> Array:
-    """Values drawn for the rows of a group, with the noise that their errors do not explain."""
+    """The measured values drawn for the rows of a group, with the noise that their errors do not
+    explain.
+    """
     assert group.sigma is not None and group.problem is not None
     excess_sigma = np.sqrt(max(scatter - 1, 0.0)) * group.sigma
     noise = excess_sigma * rng.normal(size=targets.shape)

@@ -29,7 +29,7 @@ class StepPart:
         table: the rows.
         columns: variable or output -> column.
         runs: the rows, bound to the variables of the law.
-        positions: of each of them in the table of the step, shape (rows,).
+        positions: the positions of the rows in the table of the step, shape (rows,).
         labels: column -> the label of an index that all rows have.
         bindings: variable, output or set -> column, or pattern of columns, as the user gave them.
     """

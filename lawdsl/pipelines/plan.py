@@ -27,8 +27,8 @@ class StepTask:
         law: its law, with the settings that the user gave.
         group_by: names of variables or columns that are constant within a group.
         where: name, relation, and the number or label that it is compared with.
-        point: variable -> where it predicts, in the law's unit.
-        columns: name -> column, for those that differ.
+        point: variable -> its value at the point of prediction, in the law's unit.
+        columns: name -> column, where the names differ.
     """
 
     law: Law
@@ -69,7 +69,7 @@ def step_tasks(
 
 
 def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -> list[Diagnostic]:
-    """Diagnostics for values of names that are no settings of the pipeline or its laws."""
+    """Diagnostics for values of names that are not settings of the pipeline or its laws."""
     names = list(pipeline.symbols)
     for step in pipeline.steps:
         names += [s.name for s in step.law.symbols.values() if s.kind == "setting"]
@@ -83,7 +83,7 @@ def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -
 
 
 def _unknown_columns(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Diagnostic]:
-    """Diagnostics for columns of names that no step uses."""
+    """Diagnostics for bindings of names that no step uses."""
     names = pipeline.names
     problems = []
     for name in columns:

@@ -24,11 +24,11 @@ def shrink_variances(variances: Array, spare: Array) -> tuple[Array, Array]:
     """Shrink the variances of fits with few rows towards a pooled estimate.
 
     The true variances are assumed to have a scaled inverse chi-squared distribution, whose
-    parameters are estimated from the variances observed (Smyth (2004), section 6.2). Where these
-    differ no more than expected by chance in 99 of 100 cases, all get the pooled value.
+    parameters are estimated from the variances observed (Smyth (2004), section 6.2). If these
+    differ no more than expected by chance in 99 of 100 cases, all are replaced by the pooled value.
 
     Args:
-        variances: of each fit, shape (fits,); ignored where `spare` is 0.
+        variances: the variances of each fit, shape (fits,); ignored where `spare` is 0.
         spare: residual degrees of freedom, shape (fits,).
 
     Returns:

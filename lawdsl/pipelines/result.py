@@ -21,14 +21,15 @@ class Group:
     """The fit of one group of rows.
 
     Attributes:
-        labels: column -> the cell that all rows have.
-        rows: how many there are.
+        labels: column -> the value that all rows have.
+        rows: the number of rows.
         parameters: name -> value, in the law's units; empty where the group was excluded.
         at_bound: the parameters that lie on a bound.
-        predicted: the law at the point of the step, in its unit; None for no point.
-        error: its standard error; None where it is not known.
-        ends: of its interval, where noise was propagated through the whole pipeline.
-        left_out: why the group is not used; empty where it is.
+        predicted: the prediction at the point of the step, in the unit of the output; None without
+            a point.
+        error: its standard error; None where unknown.
+        ends: the ends of its interval, if noise was propagated through the whole pipeline.
+        left_out: the reason why the group is not used; empty if it is used.
     """
 
     labels: Mapping[str, str]
@@ -50,14 +51,14 @@ class StepResult:
         output: the name of what the law predicts.
         by: the columns that are constant within a group.
         where: the conditions that rows satisfied.
-        at: variable -> where it predicts, in the law's unit.
+        at: variable -> its value at the point of prediction, in the law's unit.
         ranges: variable or output -> its smallest and largest value among the rows.
-        rows: how many rows satisfied the conditions.
-        groups: its fits, in the order of their labels.
-        scatter: the ratio of the variance of rows about the law to that of their errors, the median
-            over groups; None where the rows have no errors.
+        rows: the number of rows that satisfied the conditions.
+        groups: the fits of its groups, in the order of their labels.
+        scatter: the ratio of the variance of rows about the law to that of their errors, as the
+            median over groups; None if the rows have no known errors.
         table: its predictions, the input of the next step; None where it predicts nothing.
-        unit: of the output in the law; empty for none.
+        unit: the unit of the output in the law; empty for none.
     """
 
     law: str
@@ -108,19 +109,19 @@ class PipelineResult(Presented):
     Attributes:
         name: the name of the pipeline.
         data: the name of the table.
-        values: the givens and settings it was run with.
+        values: the values of the givens and settings.
         steps: its steps, in order.
-        fits: those of the last step, one for each group that could be fitted; empty where it has a
-            point and its predictions are the result. Where noise was propagated, their intervals
-            are those of the whole pipeline.
-        draws: how often noise was drawn.
-        failed: how many of these draws did not converge in every group.
+        fits: the fits of the last step, one for each group that could be fitted; empty if the last
+            step has a point, so that its predictions are the result. If noise was propagated, their
+            intervals account for all steps.
+        draws: the number of draws of the noise.
+        failed: the number of draws that did not converge in every group.
         level: the level of the intervals, 0.95 for 95 %.
         seed: the seed of starts and draws.
         diagnostics: warnings and findings.
-        together: `fits` as those of one law with index sets, where there is one and its rows are in
-            no other groups.
-        drawn: for each of `fits` its parameters in every draw, shape (draws, parameters).
+        together: `fits` combined into those of one law with index sets; None if they cannot be
+            combined.
+        drawn: for each of `fits` its parameters in all draws, shape (draws, parameters).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Pipeline + table -> PipelineResult: step after step, then noise propagated through all."""
+"""Pipeline + table -> PipelineResult: step after step, then noise propagated through all steps."""
 
 from __future__ import annotations
 
@@ -53,23 +53,24 @@ def run_pipeline(
     A prediction's standard error is that of the noise of its group's rows, by the delta method; the
     groups of a step are pooled to estimate the noise (Smyth (2004)). The next fit weighs rows by
     the inverse squares of their errors, none of which counts as less than 0.3 times the median of
-    its group. Where the rows of the next step have a larger variance about its law than
-    their errors explain, that variance is multiplied by their ratio, the square of the Birge ratio
-    (Birge (1932), Physical Review 40). Intervals at the end are those of a
-    parametric bootstrap through all steps; `lawdsl.pipelines.parametric_bootstrap` says what they
-    cover. Above all they do not cover that checkpoints of a longer schedule are not finished runs.
+    its group. Where the rows of the next step have a larger variance about its law than their
+    errors explain, that variance is multiplied by their ratio, the square of the Birge ratio (Birge
+    (1932), Physical Review 40). Intervals at the end are those of a parametric bootstrap through
+    all steps; `lawdsl.pipelines.parametric_bootstrap` describes what they account for. In
+    particular they do not account for the bias of checkpoints of a longer schedule, which are not
+    finished runs.
 
     Args:
         pipeline: the name of a shipped one, or the path of its file.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         settings: values of its givens, in their units, and of its own settings or those of its
             laws.
-        draws: how often noise is drawn; 0 for no intervals.
+        draws: the number of draws of the noise; 0 for no intervals.
         level: the level of the intervals.
         drop_bad: exclude bad rows instead of refusing the table.
         seed: the seed of starts and draws; the same seed gives the same result.
         progress: called with the number of fits of a step done, and their total.
-        columns: name of a variable, output or group -> column, where they differ.
+        columns: name of a variable, output or group -> column, where the names differ.
         named_columns: further entries of `columns` as keywords, L="loss", mixture="run".
 
     Returns:
@@ -298,8 +299,9 @@ def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
 
 
 def _bootstrap_intervals(fit: Fit, theta: Array, level: float) -> Intervals:
-    """Intervals of the parameters over the draws. Errors are half the width of the central 68 % of
-    the draws: a few that diverge would make any standard deviation infinite."""
+    """Intervals of the parameters over the draws. Standard errors are half the width of the central
+    68 % of the draws, since a few divergent draws would make the standard deviation infinite.
+    """
     usable = np.isfinite(theta).all(axis=1)
     errors, ends = {}, {}
     for (name, parameter), values in zip(fit.parameters.items(), theta[usable].T, strict=True):

@@ -92,7 +92,7 @@ def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Row
 
 
 def labels_of(task: StepTask, table: Table, rows: Rows) -> dict[str, str]:
-    """The cells that all rows of a group have: column -> cell.
+    """The values that all rows of a group have: column -> value.
 
     Args:
         task: the step.

@@ -37,7 +37,7 @@ class Stage:
     Attributes:
         task: its task, the law with the settings of the table.
         table: its input.
-        where: the conditions that rows satisfied, in the names and units of the table.
+        where: the conditions that rows satisfied, in the column names and units of the table.
         parts: its rows, bound to the law.
         groups: all groups, including excluded ones.
         variance: the variance of the noise of a row of weight 1 of each group, shape (groups,); nan
@@ -45,7 +45,7 @@ class Stage:
         degrees_of_freedom: the degrees of freedom of that variance, shape (groups,).
         scatter: the ratio of the variance of rows about the law to that of their errors; at least
             1, shape (groups,).
-        output_table: its predictions; None where it predicts nothing.
+        output_table: the table of its predictions; None without predictions.
     """
 
     task: StepTask
@@ -65,7 +65,7 @@ class Stage:
 
     @property
     def to_law(self) -> float:
-        """The factor that converts numbers of the output's column to the law's unit."""
+        """The factor that converts numbers in the column of the output to the law's unit."""
         law = self.task.law
         return column_factor(law, self.table, law.output, self.task.column(law.output))
 
@@ -86,8 +86,9 @@ def run_step(
         table: the measurements, or the predictions of the previous step.
         options: the options of the fits: `drop_bad`, `seed`, and `progress`, which is called with
             the number of groups fitted, and their total.
-        first: whether the table has measurements, whose errors are not known.
-        last: whether the result of the step is its fits, and not predictions: then complete.
+        first: whether the table contains measurements, whose errors are not known.
+        last: whether the result of the step is its fits, which are then complete, instead of
+            predictions.
 
     Raises:
         LawdslError: a table that cannot be used, or no group that can be fitted.
@@ -141,7 +142,9 @@ def _describe_group(
 
 
 def _row_errors(task: StepTask, table: Table) -> Array | None:
-    """Errors of the rows in the law's unit, from the previous step; None where they are unknown."""
+    """Standard errors of the rows in the law's unit, from the previous step; None where they are
+    unknown.
+    """
     law, column = task.law, task.column(task.law.output)
     if ERROR_COLUMN.format(column) not in table.columns:
         return None

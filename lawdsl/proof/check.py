@@ -10,6 +10,7 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic, Span
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.pieces import first_condition
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim, claim_text
@@ -98,6 +99,9 @@ def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
         return
     formula = law.declarations.output.formula
     assert formula is not None
+    if first_condition((formula,), law.declarations) is not None:
+        yield from _piecewise_doubts(law, seconds)
+        return
     try:
         with time_limit(seconds):
             unproved = doubts(law, [formula], SignCalculus(domain_of(law), valued=True))
@@ -110,6 +114,16 @@ def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
         in_source = doubt.node.span.end <= len(source.text)
         span = doubt.node.span if in_source else None
         yield Diagnostic("L0503", message, "warning", text=source, span=span, help=help)
+
+
+def _piecewise_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
+    """A warning for a piecewise law, unless every part has a value where it is taken."""
+    source, output = law.declarations.text, law.declarations.output
+    claim = Claim(tree.Finite(tree.Name(output.name)), (), "proved", source, Span(0, 0))
+    if check_claim(law, claim, seconds=seconds).verdict != "proved":
+        message = f"`{output.text}` is not proved to have a value on the whole domain"
+        help = "declare the domains it needs, or claim where it holds: `require L finite for …`"
+        yield Diagnostic("L0503", message, "warning", text=source, span=output.span, help=help)
 
 
 def _indexed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ import sympy as sp
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.pieces import first_condition
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim
 from lawdsl.law.algebra import is_of_sympy
@@ -25,6 +26,7 @@ from lawdsl.proof.goals import claim_text as claim_text
 from lawdsl.proof.goals import formulas, goal_of
 from lawdsl.proof.implied_bounds import exclusion
 from lawdsl.proof.inequalities import CounterexampleSearch, compare
+from lawdsl.proof.piecewise import decide_piecewise
 from lawdsl.proof.reduction import (
     ROUNDING_MARGIN,
     ParameterAssignment,
@@ -66,7 +68,10 @@ def check_claim(
     try:
         with time_limit(seconds):
             law = law.built()
-            verdict = _decide(law, claim, seconds, counterexamples, defined or ProvedParts())
+            if first_condition((claim.claim,), law.declarations) is not None:
+                verdict = decide_piecewise(law, claim, seconds, _decide_piece, counterexamples)
+            else:
+                verdict = _decide(law, claim, seconds, counterexamples, defined or ProvedParts())
             if verdict.needs is not None:
                 bounds = _remedy(law, claim, verdict.needs, clock)
                 verdict = replace(verdict, needs=None, remedy=bounds)
@@ -90,6 +95,15 @@ def check_claim(
         seconds=spent,
         needs=None,
     )
+
+
+def _decide_piece(law: Law, claim: Claim, seconds: float) -> Verdict:
+    """The verdict on a claim about a law without piecewise formulas, in a time of its own."""
+    try:
+        with time_limit(max(seconds, MIN_SECONDS)):
+            return _decide(law, claim, seconds, [], ProvedParts())
+    except OutOfTime:
+        return undecided(too_late(seconds))
 
 
 def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Any result -> what a person or a program reads."""
+"""Results -> reports for people, and documents for programs."""

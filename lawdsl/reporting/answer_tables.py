@@ -17,7 +17,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     """Tabulate answers, one row each: the varied inputs, the unknowns, their intervals.
 
     Args:
-        answers: to one question.
+        answers: the answers to one question.
         varying: names of the givens and settings that differ.
 
     Returns:
@@ -60,8 +60,10 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
 def _values_if_laws_are_wrong(
     answer: Answer, names: Sequence[str], *, with_goal: bool
 ) -> list[float | None]:
-    """The intervals of the unknowns and of the goal with the error of the laws, empty where none is
-    known, the regret, and the probability that the answer keeps its constraints."""
+    """The cells of an answer with the error of the laws: the intervals of the unknowns and of the
+    goal, empty where unknown; the regret; the probability that the answer satisfies its
+    constraints.
+    """
     wrong = answer.law_error
     if wrong is None:
         return [None] * (2 * (len(names) + with_goal) + 2)
@@ -78,8 +80,8 @@ def _safe_values(answer: Answer, names: Sequence[str]) -> list[float | None]:
     return [*(unknowns.get(name) for name in names), answer.safe.probability]
 
 
-def by_label(question: Question) -> bool:
-    """Whether all unknowns have the labels of one set and are not shares: rows are labels then."""
+def is_by_label(question: Question) -> bool:
+    """Whether all unknowns are indexed by one set and are not shares; each label then has a row."""
     unknowns = question.of_kind("unknown")
     return len({u.indices for u in unknowns}) == 1 and all(
         len(u.indices) == 1 and not u.simplex for u in unknowns
@@ -90,7 +92,7 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
     """Tabulate answers, one row for each label: the varied inputs, the label, its unknowns.
 
     Args:
-        question: whose unknowns are all indexed by one set.
+        question: the question whose unknowns are all indexed by one set.
         answers: to it.
         varying: names of the givens and settings that differ.
 
@@ -118,7 +120,7 @@ def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     """Tabulate response curves, one row for each point.
 
     Args:
-        answers: to one question.
+        answers: the answers to one question.
         varying: names of the givens and settings that differ.
 
     Returns:
@@ -144,7 +146,7 @@ def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
 
 
 def goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """The text of the goal; empty where the goal is an unknown itself."""
+    """The text of the goal; empty where the goal is itself an unknown."""
     first = next((a for a in answers if a.goal), None)
     if first is None or first.goal is None:
         return ("goal",)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
 MAX_CHOICES_SHOWN = 8  # combinations of discrete unknowns that are shown
 MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
-MARGIN_ATOL = 1e-12  # a margin that is 0 but for rounding
+MARGIN_ATOL = 1e-12  # a margin that is 0 up to rounding
 MAX_GOAL_CHARACTERS = 30  # characters of a goal at the head of a table
 NO_ANSWER = {
     "infeasible": "no answer: the constraints cannot be kept together",
@@ -41,12 +41,12 @@ NO_ANSWER = {
 
 
 def show_needs(question: Question, out: Console, name: str = "") -> None:
-    """A question as written, and the command that answers it.
+    """Print a question as written, and the command that answers it.
 
     Args:
         question: the question.
         out: where it is printed.
-        name: the name or file by which the question was asked for; its own name if empty.
+        name: the name or file by which the question was requested; its own name if empty.
     """
     out.print(Text(printable_lines(question.text.text)), end="")
     out.print()
@@ -59,11 +59,12 @@ def show_needs(question: Question, out: Console, name: str = "") -> None:
 
 
 def show_answer(question: Question, answer: Answer, out: Console, *, details: bool = True) -> None:
-    """Print one answer: the unknowns, where the optimum is, its certainty and its sensitivities.
+    """Print one answer: the unknowns, the location of the optimum, its certainty and its
+    sensitivities.
 
     Args:
         question: the question.
-        answer: to it.
+        answer: the answer to the question.
         out: where it is printed.
         details: whether to print more than the unknowns.
     """
@@ -103,7 +104,7 @@ def _show_head(
 
 
 def _given_values(question: Question, answer: Answer, varying: Sequence[str]) -> Iterator[str]:
-    """Givens and settings; one that is the same for all labels once, as it is declared."""
+    """Givens and settings; one with the same value for all labels is shown once, as it is declared."""
     values = {name: x for name, x in answer.values.items() if "." not in name}
     for base, group in groupby(values.items(), lambda pair: pair[0].partition("[")[0]):
         elements = dict(group)
@@ -142,7 +143,7 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
 
 
 def _show_without_bounds(answer: Answer, out: Console) -> None:
-    """The answer without bounds on which fits lie, and why it stands there."""
+    """Print the answer without the bounds on which fits lie, and the reason why it is shown."""
     other = answer.without_bounds
     if other is None:
         return
@@ -279,14 +280,14 @@ def _show_relaxations(answer: Answer, out: Console) -> None:
 
 
 def _point_text(name: str, value: float) -> str:
-    """An unknown at a value, or towards an end that it does not reach."""
+    """An unknown at a value, or approaching an end of its range that it does not attain."""
     if math.isinf(value):
         return f"{name} -> {'oo' if value > 0 else '-oo'}"
     return f"{name} = {number_text(value)}"
 
 
 def _show_choices(answer: Answer, out: Console) -> None:
-    """Every combination of the discrete unknowns, the best first."""
+    """Print all combinations of the discrete unknowns, the best first."""
     choices = [c for c in answer.choices if c.goal is not None]
     if len(choices) < 2:
         return
@@ -336,7 +337,7 @@ def show_answers(
 
     Args:
         question: the question.
-        answers: to it.
+        answers: the answers to the question.
         varying: names of the givens and settings that differ.
         out: where they are printed.
     """
@@ -384,7 +385,7 @@ def _answer_row(
 def _show_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], out: Console, always: int = 0
 ) -> None:
-    """Print a table after an empty line; empty columns beyond the first `always` are left out."""
+    """Print a table after an empty line, without empty columns beyond the first `always`."""
     columns = [i for i in range(len(headers)) if i < always or any(row[i] for row in rows)]
     out.print()
     show_rows([headers[i] for i in columns], [[row[i] for i in columns] for row in rows], out)

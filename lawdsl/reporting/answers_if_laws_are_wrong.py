@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def law_error_heading(wrong: UnderLawError | None) -> str:
-    """The heading of intervals with the error of the laws; empty without."""
+    """The heading of intervals that include the error of the laws; empty without it."""
     if wrong is None:
         return ""
     widened = ", widened" if _widened(wrong.widening) else ""
@@ -27,19 +27,21 @@ def law_error_heading(wrong: UnderLawError | None) -> str:
 
 
 def rounded_ends(ends: Ends | None) -> str:
-    """An interval in three digits: draws do not say more."""
+    """An interval to three digits, the precision of the draws."""
     if ends is None:
         return ""
     return " to ".join(("-oo" if x < 0 else "oo") if math.isinf(x) else f"{x:.3g}" for x in ends)
 
 
 def show_law_error(answer: Answer, out: Console) -> None:
-    """What is known of the answer if the laws are wrong: whether it keeps its constraints, its regret."""
+    """Print what is known of the answer with the error of the laws: the probability that it
+    satisfies its constraints, and its regret.
+    """
     wrong = answer.law_error
     if wrong is None:
         return
     lines = []
-    under = _under(wrong)
+    under = _error_sources_text(wrong)
     if wrong.kept is not None:
         one = len(wrong.each) == 1
         what = "the constraint with a fitted law holds" if one else "the constraints hold"
@@ -69,7 +71,7 @@ def show_law_error(answer: Answer, out: Console) -> None:
 
 
 def missing_text(wrong: UnderLawError) -> str:
-    """Why the choice has no regret, or no interval with the error of the laws; empty where it has."""
+    """Why there is no regret, or no interval with the error of the laws; empty if both exist."""
     if not wrong.missing:
         return ""
     if wrong.draws:
@@ -77,15 +79,17 @@ def missing_text(wrong: UnderLawError) -> str:
     return f"the choice has no interval with the error of the laws, and no regret: {wrong.missing}"
 
 
-def _under(wrong: UnderLawError | SafeAnswer) -> str:
-    """What a probability counts, in words."""
+def _error_sources_text(wrong: UnderLawError | SafeAnswer) -> str:
+    """The sources of error that a probability accounts for, as text."""
     if not wrong.discrepancy:
         return "noise alone"
     return f"noise and laws wrong by {100 * wrong.discrepancy:g} % per decade{_widened(wrong.widening)}"
 
 
 def _with_probability(value: float, each: Mapping[str, float], *, bound: bool) -> str:
-    """The probability of constraints, of several with that which is the least probable."""
+    """The probability that the constraints hold; of several constraints also that of the least
+    probable one.
+    """
     text = f"with probability {_probability(value)}" + (" at least" if bound else "")
     if len(each) <= 1:
         return text
@@ -94,13 +98,15 @@ def _with_probability(value: float, each: Mapping[str, float], *, bound: bool) -
 
 
 def _widened(widening: Mapping[str, float]) -> str:
-    """By what rolled checks widen the error of the laws; empty where they do not."""
+    """The factors by which rolled checks widen the error of the laws; empty where they do not."""
     parts = [f"{x:.3g} times by the rolled check of {use}" for use, x in widening.items() if x > 1]
     return f", widened {conjunction(parts)}" if parts else ""
 
 
 def show_safe(answer: Answer, out: Console) -> None:
-    """The safe answer, what it costs, and how probable it is that the other keeps the constraints."""
+    """Print the safe answer, its cost, and the probability that the other answer satisfies the
+    constraints.
+    """
     safe = answer.safe
     if safe is None:
         return
@@ -114,10 +120,10 @@ def show_safe(answer: Answer, out: Console) -> None:
         lines.append(
             f"  {' and '.join(safe.constraints)}: "
             f"{_with_probability(safe.probability, safe.each, bound=safe.bound)}, "
-            f"under {_under(safe)}"
+            f"under {_error_sources_text(safe)}"
         )
     else:
-        lines = [f"no choice is safe at {level} under {_under(safe)}"]
+        lines = [f"no choice is safe at {level} under {_error_sources_text(safe)}"]
         found = " found" if safe.searches else ""
         line = f"  the largest probability{found} is {_probability(safe.probability)}"
         lines.append(line + (f", at {choice}" if choice else ""))
@@ -137,16 +143,16 @@ def show_safe(answer: Answer, out: Console) -> None:
 
 
 def _next_steps(safe: SafeAnswer) -> Iterator[str]:
-    """What to do where no choice is safe."""
+    """Suggestions where no choice is safe."""
     least = min(safe.each, key=lambda text: safe.each[text], default=safe.constraints[0])
     yield f"  to have one: relax {least}"
     if safe.probability >= SAFE_LEVELS[0]:
-        # rounded down, so that it is reached
+        # rounded down, so that the probability is attainable
         percent = math.floor(1e3 * safe.probability) / 10
         yield f"  or ask for less: --safe {percent:g}%"
     yield "  or measure nearer to what is asked: larger runs (lawdsl run), and a new fit (lawdsl fit)"
 
 
 def _probability(value: float) -> str:
-    """A probability in three digits; only one that is 1 is shown as 1."""
+    """A probability to three digits; only 1 itself is shown as 1."""
     return "above 0.999" if 0.999 < value < 1 else f"{value:.3g}"

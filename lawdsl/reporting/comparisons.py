@@ -65,7 +65,7 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
 
 
 def _show_scores(comparison: Comparison, out: Console) -> None:
-    """Print the scores of a single law, which has no rank: a line for each ranking."""
+    """Print the scores of a single law, which has no rank: one line per ranking."""
     for ranking in comparison.rankings:
         (standing,) = ranking.standings
         score = score_text(standing.score)
@@ -79,10 +79,11 @@ def _show_scores(comparison: Comparison, out: Console) -> None:
 
 
 def show_comparisons(comparisons: Comparisons, out: Console) -> None:
-    """Print comparisons of laws with index sets: per protocol a row a label, a column a law.
+    """Print comparisons of laws with index sets: one table per protocol, one row per label, one
+    column per law.
 
     Args:
-        comparisons: one for each label.
+        comparisons: the comparison for each label.
         out: where they are printed.
     """
     first = next(iter(comparisons.parts.values()))
@@ -108,7 +109,7 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
 
 
 def _cell_of_label(standing: RankedLaw) -> str:
-    """What a table of labels shows of a law: its interval score and coverage, else its error."""
+    """The cell of a law in a table of labels: its interval score and coverage, else its error."""
     if standing.interval_scores is None:
         return score_text(standing.scores.mae)
     return f"{_per_cent(standing.score)}, {_interval_cells(standing.interval_scores)[1]}"
@@ -125,8 +126,9 @@ def _title(comparison: Comparison, rows: int) -> Text:
 
 
 def _show_ranking(ranking: Ranking, loss: str, out: Console) -> None:
-    """Print a ranking: the held-out part and the scores of each law, of which the first is the
-    named loss of the objective."""
+    """Print a ranking: the held-out part, and the scores of each law; the loss of the objective is
+    the first score.
+    """
     out.print()
     title = Text(ranking.title, style="bold")
     folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
@@ -153,7 +155,7 @@ def _show_ranking(ranking: Ranking, loss: str, out: Console) -> None:
 
 
 def _show_intervals(ranking: Ranking, parts: Sequence[Ranking], out: Console) -> None:
-    """Print a ranking by interval scores: the mean of all R, and each R with its scores."""
+    """Print a ranking by interval scores: the mean over all R, and the scores at each R."""
     out.print()
     subtitle = (
         f"{ranking.criterion}, mean of {ranking.folds} R"
@@ -204,14 +206,14 @@ def _interval_cells(scores: IntervalScores | None) -> list[str]:
     """Median error, coverage and median width of intervals."""
     if scores is None:
         return ["-", "-", "-"]
-    # an infinite interval contains everything, which says nothing
+    # an infinite interval always covers, which is not informative
     says = math.isfinite(scores.inside) and math.isfinite(scores.width)
     inside = f"{100 * scores.inside:.0f} %" if says else "-"
     return [_per_cent(scores.error), inside, _per_cent(scores.width)]
 
 
 def _per_cent(share: float) -> str:
-    """A share in per cent, to three digits; a dash where it is not finite."""
+    """A share in percent, to three digits; a dash if it is not finite."""
     return f"{100 * share:.3g}" if math.isfinite(share) else "-"
 
 
@@ -231,7 +233,7 @@ def _row(standing: RankedLaw) -> list[str]:
 
 
 def _r_squared_text(value: float) -> str:
-    """R² with four decimals; four digits where it is below -100."""
+    """R² with four decimals; with four significant digits if it is below -100."""
     return f"{value:.4f}" if value > -100 else score_text(value)
 
 
@@ -255,5 +257,5 @@ def _notes(standing: RankedLaw, folds: int) -> str:
 
 
 def score_text(value: float) -> str:
-    """A score, to four digits; a dash where it is not finite."""
+    """A score to four significant digits; a dash if it is not finite."""
     return f"{value:.4g}" if math.isfinite(value) else "-"

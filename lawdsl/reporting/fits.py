@@ -45,7 +45,7 @@ Rows = Mapping[str, Mapping[str, str]]  # label -> column -> value
 
 
 def show_fits(fits: Fits, out: Console) -> None:
-    """Print fits: the data, the quality of each fit, the parameters, and whether they are trusted.
+    """Print fits: the data, the quality of each fit, the parameters, and the verdicts on trust.
 
     Args:
         fits: the fits.
@@ -70,7 +70,7 @@ def show_fits(fits: Fits, out: Console) -> None:
 
 
 def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:
-    """A line for the fit of each label."""
+    """Print one line for the fit of each label."""
     show_rows(*part_rows(parts, law), out)
 
 
@@ -99,7 +99,9 @@ def part_rows(parts: Sequence[Fit], law: Declarations) -> tuple[list[str], list[
 
 
 def _show_parameters(fits: Fits, law: Declarations, out: Console) -> None:
-    """Parameters without labels a line each; of the others a matrix for each set of labels."""
+    """Print parameters without labels, one line each; the others as a matrix for each set of
+    labels.
+    """
     part_of = {name: p for p in fits.parts for name in (*p.parameters, *p.held)}
     scalars: list[tuple[str, str, str]] = []
     matrices: dict[str, dict[str, dict[str, str]]] = {}
@@ -124,7 +126,7 @@ def _show_parameters(fits: Fits, law: Declarations, out: Console) -> None:
 
 
 def _cell(part: Fit, name: str) -> str:
-    """A value with its standard error, or why it has none."""
+    """A value with its standard error, or the reason why it has none."""
     if name in part.held:
         fixed = part.held[name]
         return f"{fixed.value:.4g}" + (" (fixed)" if fixed.formula is None else "")
@@ -156,7 +158,7 @@ def value_with_error(value: float, error: float) -> str:
 
 
 def _show_matrix(over: str, rows: Rows, out: Console) -> None:
-    """A line a label; where the columns are too many for the screen, in several pieces."""
+    """Print one line per label; in several pieces if the columns do not fit on the screen."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     widths = [
         max(cell_len(column), *(cell_len(row.get(column, "")) for row in rows.values()))
@@ -177,7 +179,7 @@ def _show_matrix(over: str, rows: Rows, out: Console) -> None:
 
 
 def _column_pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Split columns into pieces that fit the width, with one column at least."""
+    """Split columns into pieces that fit the width, each with at least one column."""
     piece: list[int] = []
     remaining = room
     for i, width in enumerate(widths):
@@ -190,7 +192,7 @@ def _column_pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
 
 
 def _show_notes(fits: Fits, law: Declarations, names: Mapping[str, Fit], out: Console) -> None:
-    """Print what parameters are tied to, and further notes."""
+    """Print the ties of parameters, and further notes."""
     lines = _tie_texts(law, names)
     for line in lines[:MAX_TIES_SHOWN]:
         out.print(Text(line), overflow="ellipsis", no_wrap=True)
@@ -205,12 +207,12 @@ def _show_notes(fits: Fits, law: Declarations, names: Mapping[str, Fit], out: Co
 
 
 def _with_index(label_of_index: Mapping[str, str], element: re.Match[str]) -> str:
-    """An element with its index in place of the label."""
+    """An element with the index in place of its label."""
     return generalise_name(element[0], label_of_index)
 
 
 def _tie_texts(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
-    """Format what parameters are tied to; a tie that several labels share is printed once."""
+    """Format the ties of parameters; a tie that several labels share is printed once."""
     lines_by_pattern: dict[str, list[str]] = {}
     for name, part in names.items():
         formula = part.held[name].formula if name in part.held else None
@@ -229,8 +231,9 @@ def _tie_texts(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
 
 
 def _show_claims(parts: Sequence[Fit], out: Console) -> None:
-    """Print the verdicts on the law's claims for the fitted values: a count of those that hold, the
-    others in full."""
+    """Print the verdicts on the law's claims for the fitted values: the number of claims that hold,
+    and the others in full.
+    """
     claims = [(part, claim) for part in parts for claim in part.claims]
     certified = sum(claim.verdict == "certified" for _, claim in claims)
     if certified:

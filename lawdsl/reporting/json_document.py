@@ -20,14 +20,14 @@ def document(
     ok: bool = True,
     plot: str | None = None,
 ) -> str:
-    """Write a command's outcome as JSON.
+    """Format the result of a command as JSON.
 
     Args:
-        command: its name.
+        command: the name of the command.
         result: plain data; None where the command failed.
         diagnostics: the messages.
-        ok: whether the command did its work without findings.
-        plot: the file of its figure, which the document then names; None for none.
+        ok: whether the command succeeded without findings.
+        plot: the path of its figure, which is included in the document; None for none.
 
     Returns:
         The document; numbers that are not finite are null.

@@ -43,7 +43,7 @@ def cells(
 
 
 def show_measured(declared: Declarations, data: str, measured: Measured, out: Console) -> None:
-    """Print the rules of measurement, where each was read, and the values.
+    """Print the rules of measurement, the points of measurement, and the values.
 
     Args:
         declared: the declarations of the law.

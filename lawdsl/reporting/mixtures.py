@@ -1,4 +1,4 @@
-"""Mixtures that were selected -> text on a terminal."""
+"""Selected mixtures -> text on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def show_chosen(selection: SelectedMixtures, out: Console) -> None:
-    """Print which mixtures were selected, and the error of a fit to them beside that of others.
+    """Print which mixtures were selected, and the error of a fit to them compared with other
+    groups.
 
     Args:
         selection: the selected group.

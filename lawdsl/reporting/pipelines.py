@@ -1,4 +1,4 @@
-"""A pipeline -> text on a terminal: the inputs it requires, and the result of each step."""
+"""A pipeline -> text on a terminal: its required inputs, and the result of each step."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _show_step(step: StepResult, result: PipelineResult, out: Console) -> None:
 
 
 def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, str]:
-    """Header -> cell; values with their errors where they are known."""
+    """Header -> cell; values with their standard errors where these are known."""
     row = {name: printable(label) for name, label in group.labels.items()}
     row["rows"] = f"{group.rows:,}" if not group.left_out else "left out"
     errors = fit.intervals.errors if fit else {}
@@ -109,14 +109,15 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
 
 
 def _parameters(group: Group) -> list[str]:
-    """The parameters of a group as headers, without the group's label, which is in its row: c[pile]
-    and c[code] share a column c."""
+    """The parameters of a group as headers, without the label of the group, which its row states:
+    c[pile] and c[code] share a column c.
+    """
     headers = [_without_labels(name, list(group.labels.values())) for name in group.parameters]
     return headers if len(set(headers)) == len(headers) else list(group.parameters)
 
 
 def _without_labels(name: str, labels: list[str]) -> str:
-    """A name without the subscripts that are among some labels, each taken once."""
+    """A name without those subscripts that are among the given labels, each removed once."""
     base, bracket, subscripts = name.partition("[")
     if not bracket:
         return name

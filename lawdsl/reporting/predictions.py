@@ -1,7 +1,7 @@
 """Predictions -> printed sentences and tables.
 
-A terminal has no room for all arrays of a band: intervals are one cell each, and labels are rows.
-Files and JSON documents keep a column for each array.
+On a terminal an interval is one cell, and labels are rows, to save space. Files and JSON documents
+have one column per array of a band.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from lawdsl.reporting.terminal import (
 Array = NDArray[np.float64]
 
 UNLIMITED = 10**6
-"""A width, in characters, that no table has."""
+"""A width in characters that exceeds that of any table."""
 
 
 def show_predictions(predicted: PredictedPoints, out: Console) -> None:
-    """Print predictions: one as a sentence, several as a table, or sentences if it is too wide.
+    """Print predictions: one as a sentence, several as a table, or as sentences if the table is too
+    wide.
 
     Args:
         predicted: the points and the predictions.
@@ -40,7 +41,7 @@ def show_predictions(predicted: PredictedPoints, out: Console) -> None:
         return
     for headers, rows in _tables(predicted):
         table = rows_table(headers, rows)
-        # a measurement is at most as wide as its console, unless the options say otherwise
+        # a table is measured up to the width of its console unless the options override it
         unlimited = out.options.update(width=UNLIMITED)
         if out.measure(table, options=unlimited).maximum <= out.width:
             out.print(table)
@@ -53,7 +54,7 @@ def show_predictions(predicted: PredictedPoints, out: Console) -> None:
 
 
 def _tables(predicted: PredictedPoints) -> Iterator[tuple[list[str], list[list[Any]]]]:
-    """Headers and rows of the tables that show predictions, the preferred one first."""
+    """Headers and rows of the possible tables of predictions, the preferred one first."""
     is_plain = predicted.arrays.shape[-1] == 1
     if is_plain and predicted.labels and len(predicted.points) > 1:
         outputs = [f"{predicted.output}[{label}]" for label in predicted.labels]
@@ -68,12 +69,12 @@ def _tables(predicted: PredictedPoints) -> Iterator[tuple[list[str], list[list[A
 
 
 def print_sentence(output: str, numbers: Array, level: float, out: Console) -> None:
-    """Print one prediction with its intervals: in two lines where the error of the law is in them.
+    """Print one prediction with its intervals, in two lines if they include the error of the law.
 
     Args:
         output: the name of the predicted variable.
-        numbers: the value, or the arrays of its band, in the order of `BAND_ARRAYS`.
-        level: of the intervals.
+        numbers: the value, or the arrays of its band in the order of `BAND_ARRAYS`.
+        level: the level of the intervals.
         out: where it is printed.
     """
     percent = f"{100 * level:g} %"

@@ -1,4 +1,4 @@
-"""Sweeps -> text on a terminal: what they will cost, and the outcomes of their runs."""
+"""Sweeps -> text on a terminal: their expected cost, and the outcomes of their runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ STYLES = {"done": "green", "diverged": "red", "oom": "red", "failed": "red"}
 
 
 def show_plan(plan: Mapping[str, Any], out: Console) -> None:
-    """Print runs, tokens, passes over the corpora, FLOP, time and disk, before a sweep starts.
+    """Print runs, tokens, passes over the corpora, FLOP, time and disk space, before a sweep
+    starts.
 
     Args:
-        plan: `Plan.to_json()`.
+        plan: the output of `Plan.to_json()`.
         out: where it is printed.
     """
     runs = plan["runs"]
@@ -57,7 +58,9 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
 
 
 def _separate_tokens(run: Mapping[str, Any]) -> float:
-    """The tokens of a run that begins at step 0; none of a stable run, made for its branches."""
+    """The tokens of a run that starts at step 0; 0 for a stable run, whose tokens are counted in
+    its branches.
+    """
     trained = run["steps"] - run["begins"]
     return 0 if run["stable"] else run["tokens"] * run["steps"] / trained
 
@@ -82,7 +85,7 @@ def _of_model(name: str, runs: Iterable[Mapping[str, Any]]) -> tuple[object, ...
 
 
 def _memory(memory: Mapping[str, Any] | None) -> str:
-    """`20.1 GB a GPU, 32 rows at once`."""
+    """The memory of a run as text: `20.1 GB a GPU, 32 rows at once`."""
     if memory is None:
         return "unknown"
     where = "a GPU" if memory["on"] == "gpu" else "a run"
@@ -104,7 +107,7 @@ def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
     """Print the outcomes of runs: their number by status, and a table of those that are not done.
 
     Args:
-        outcomes: `Outcome.to_json()` of each run.
+        outcomes: the output of `Outcome.to_json()` for each run.
         out: where they are printed.
     """
     listed = list(outcomes)
@@ -122,13 +125,14 @@ def _or_none(step: int | None) -> str:
 
 
 def outcome_line(outcome: Mapping[str, Any]) -> Text:
-    """One run that has ended, in a line: its losses, or what is to be said of it.
+    """One finished run as a line: its losses, or the reason why it has none.
 
     Args:
-        outcome: `Outcome.to_json()`.
+        outcome: the output of `Outcome.to_json()`.
 
     Returns:
-        The text. A stable run that is evaluated at step 0 alone has made checkpoints for branches.
+        The text. A stable run that is evaluated only at step 0 has provided checkpoints for
+        branches.
     """
     word = Text(f"{outcome['status']:9}", style=STYLES.get(outcome["status"], ""))
     losses = ", ".join(f"{name} {loss:.4f}" for name, loss in outcome["losses"].items())
@@ -142,7 +146,7 @@ def at_work(working: int, tokens_per_second: float, mfu: float | None) -> str:
 
     Args:
         working: the number of active runs.
-        tokens_per_second: of all together; 0 where it is not known yet.
+        tokens_per_second: the tokens per second of all together; 0 where it is not known yet.
         mfu: the mean over runs, 0 to 1; None where it is not known.
 
     Returns:
@@ -162,7 +166,7 @@ def _by_status(statuses: Iterable[str]) -> str:
 
 
 def counted(runs: Iterable[object]) -> str:
-    """`1 run`, `2 runs`."""
+    """A number of runs as text: `1 run`, `2 runs`."""
     number = len(list(runs))
     return f"{number} run{'' if number == 1 else 's'}"
 
@@ -176,7 +180,7 @@ def size(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it, estimated: `about 2 h 10 min`."""
+    """A duration as rounded text: `about 2 h 10 min`."""
     minutes = round(seconds / 60)
     if minutes < 2:
         return f"about {max(1, round(seconds))} s"

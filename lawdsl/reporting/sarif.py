@@ -21,7 +21,7 @@ LEVELS = {"refuted": "error", "conditional": "error", "undecided": "warning"}
 def sarif(
     checks: Iterable[Check], diagnostics: Iterable[Diagnostic], version: str, *, complete: bool
 ) -> str:
-    """Write every verdict that is not the expected one, and every diagnostic, as one document.
+    """Format every unexpected verdict and every diagnostic as one SARIF document.
 
     Args:
         checks: the checks of laws.

@@ -44,18 +44,19 @@ STYLES = {
     "warning": "bold yellow",
 }
 
-PIPE_WIDTH = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
+# columns of a line in a file or a pipe, so that no cell is truncated or wrapped
+PIPE_WIDTH = 100_000
 VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
 TRUST_WIDTH = len("not trusted")
 PRIOR_HEADERS = ("prior", "fit", "without priors", "shift", "rows against prior")
-LEAST_DEVIATIONS = 0.005  # standard deviations: less is none
-MAX_SHOWN_PARAMETERS = 12  # in the line of values without priors
-GRADIENT_RTOL = 1e-7  # relative: a smaller gradient is that of a minimum
+LEAST_DEVIATIONS = 0.005  # standard deviations: a smaller shift counts as none
+MAX_SHOWN_PARAMETERS = 12  # parameters in the line of values without priors
+GRADIENT_RTOL = 1e-7  # relative: a gradient below this is consistent with a minimum
 
 
 class Stream(Console):
-    """A console that leaves the handling of a closed pipe to the command; Rich would exit."""
+    """A console that leaves a closed pipe to the command; Rich would exit."""
 
     def on_broken_pipe(self) -> None:
         """Leave the exit code to the command.
@@ -63,19 +64,20 @@ class Stream(Console):
         Raises:
             BrokenPipeError: the error that Rich handles at this point.
         """
-        raise  # Rich calls this where it handles the error
+        raise  # Rich calls this method while it handles the error
 
 
 def console() -> Console:
-    """Standard output. Piped, it is as wide as its lines need, and without colour."""
+    """Standard output. If it is piped, lines are not limited in width and have no colour."""
     if sys.stdout.isatty():
         return Stream(highlight=False, soft_wrap=False)
     return Stream(highlight=False, width=PIPE_WIDTH, color_system=None)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Diagnostics to standard error, the first of them in full, the rest counted. What several
-    warnings of one code advise alike is printed once, with the last of them."""
+    """Print diagnostics to standard error: the first of them in full, the number of the others.
+    Advice that several warnings of one code share is printed once, after the last of them.
+    """
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
     listed = list(diagnostics)
     shown = listed[:MAX_SHOWN_DIAGNOSTICS]
@@ -138,17 +140,18 @@ def show_law(law: Law, out: Console) -> None:
         law: the law.
         out: where it is printed.
     """
+    from lawdsl.law.functions import without_impulses
     from lawdsl.law.text import text
 
     out.print(Text(printable_lines(law.declarations.text.text)), end="")
     out.print()
     for q in (*law.variables, *law.parameters):
-        line = f"∂{law.output}/∂{q.name} = {text(law.derivative(q.name))}"
+        line = f"∂{law.output}/∂{q.name} = {text(without_impulses(law.derivative(q.name)))}"
         out.print(Text(line), soft_wrap=True)
 
 
 def printable_lines(text: str) -> str:
-    """A file's text with control characters escaped, line ends kept."""
+    """The text of a file with control characters escaped, but line ends preserved."""
     return "".join(printable(line) + "\n" for line in text.splitlines())
 
 
@@ -162,7 +165,7 @@ def shortened_proof(text: str) -> str:
 
 
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
-    """Print one claim: its verdict, and below it the proof, condition, witness or blame.
+    """Print one claim: its verdict, and below it the proof, condition, counterexample or blame.
 
     Args:
         verdict: the verdict.
@@ -223,7 +226,7 @@ def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
 
 
 def show_fit(fit: Fit, out: Console) -> None:
-    """Print a fit: the data, the parameters, its quality, and whether it is trusted.
+    """Print a fit: the data, the parameters, its quality, and the verdicts on trust.
 
     Args:
         fit: the fit.
@@ -232,7 +235,7 @@ def show_fit(fit: Fit, out: Console) -> None:
     show_data(fit.law, fit.data, out)
     o, m, a = fit.objective, fit.metrics, fit.agreement
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
-    # where a value is not above 0 there is no R² of logarithms
+    # if a value is not positive there is no R² of logarithms
     log = "" if math.isnan(m.r2_log) else f" (log {m.r2_log:.6f})"
     out.print(f"  R² {m.r2:.6f}{log}, mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
@@ -241,7 +244,7 @@ def show_fit(fit: Fit, out: Console) -> None:
     gradient = "0 to rounding" if flat else f"{best.gradient:.1e}"
     if not (
         math.isnan(best.gradient) and math.isnan(best.curvature)
-    ):  # a loss with a kink has none
+    ):  # a loss with a kink has no gradient
         out.print(
             f"  relative gradient {gradient}, smallest eigenvalue of the scaled Hessian {best.curvature:.2g}"
         )
@@ -318,12 +321,9 @@ def parameter_rows(fit: Fit) -> tuple[list[str], list[list[Any]]]:
     wider = intervals.ends_with_law_error
     rows = []
     for name, p in fit.parameters.items():
-        notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
-        notes += [] if p.identified else ["not identified"]
+        notes = intervals.doubts(name, p)
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
-        is_open = bool(intervals.ends) and ends is None and not notes
-        notes += ["hardly determined"] if is_open else []
         cells = [error, interval_text(*ends) if ends else ""]
         cells += [rounded_interval_text(*wider[name]) if name in wider else ""] if wider else []
         rows.append((name, p.printed, *cells, ", ".join(notes)))
@@ -367,7 +367,7 @@ def rounded_interval_text(low: float, high: float) -> str:
 
 
 def show_priors(records: Sequence[FittedPriors], out: Console) -> None:
-    """Print the priors of fits, how far they have moved these, and the values without priors.
+    """Print the priors of fits, their effects on the parameters, and the values without priors.
 
     Args:
         records: the priors of each fit.
@@ -400,12 +400,14 @@ def _prior_row(prior: FittedPrior, record: FittedPriors) -> tuple[str, str, str,
 
 
 def _shift_text(shift: float) -> str:
-    """How far priors have moved a parameter that the rows determine."""
+    """The shift of a parameter by priors, if the rows determine it."""
     return "off its bound" if math.isnan(shift) else deviations_text(shift)
 
 
 def deviations_text(value: float) -> str:
-    """A number of standard deviations, to a tenth, and to two digits below 1: `-6.6 s.d.`."""
+    """A number of standard deviations to one decimal, and to two significant digits below 1: `-6.6
+    s.d.`.
+    """
     if abs(value) < LEAST_DEVIATIONS:
         return "0 s.d."
     digits = ",.0f" if abs(value) >= 10 else ".1f" if abs(value) >= 1 else ".2g"
@@ -413,7 +415,9 @@ def deviations_text(value: float) -> str:
 
 
 def _show_claims(fit: Fit, out: Console) -> None:
-    """Print the verdicts on claims at the fitted values: a count of true ones, others in full."""
+    """Print the verdicts on claims at the fitted values: the number of claims that hold, and the
+    others in full.
+    """
     if fit.law.added:
         out.print(Text(f"enforced: {', '.join(fit.law.added)}"), soft_wrap=True)
     certified = [c for c in fit.claims if c.verdict == "certified"]

@@ -1,4 +1,4 @@
-"""Trends of a table -> text on a terminal: a line for each test of a claim, and exceptions."""
+"""Trends in a table -> text on a terminal: one line for each test of a claim, and exceptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "
 
 
 def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
-    """Print the counts for each claim, and where its exceptions are.
+    """Print the counts for each claim, and the location of its exceptions.
 
     Args:
         trends: the claims that were tested on a table.
@@ -61,7 +61,7 @@ def _noise_text(trends: Trends) -> str:
 
 
 def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
-    """The lines of one claim, its name and verdict on the first."""
+    """The lines of one claim, with its name and verdict on the first line."""
     verdict = trend.verdict
     if trend.verdict == "contradicted" and trend.ok:
         verdict += ", as expected"
@@ -102,7 +102,9 @@ def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
 
 
 def _show_inflection(inflection: Inflection, out: Console) -> None:
-    """The share below which a claim fails: the one that is safe, and those of all places."""
+    """Print the share below which a claim fails: the certain one, and the estimates for all
+    combinations of the other variables.
+    """
     below = f"; below it {inflection.trend}"
     if inflection.low is None:
         below = f": {inflection.places[0].why}" if len(inflection.places) == 1 else ""

@@ -17,10 +17,10 @@ HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")
 
 
 def show_set(selection: Mapping[str, Any], out: Console) -> None:
-    """Print the samples that were drawn, their scores by the models, and the selection.
+    """Print the number of samples drawn, their scores by the models, and the selection.
 
     Args:
-        selection: what selection.json says, with the tokens and the folder of the set.
+        selection: the content of selection.json, with the tokens and the folder of the set.
     """
     cut = f"{selection['cut']:,} cut, "
     out.print(_drawn(selection, cut), soft_wrap=True)
@@ -46,7 +46,7 @@ def show_forecast(plan: Mapping[str, Any], out: Console) -> None:
     """Print the cost of a validation set: samples, and for each model tokens and time.
 
     Args:
-        plan: what would be done.
+        plan: the plan of the set.
         out: where it is printed.
     """
     out.print(_drawn(plan), soft_wrap=True)

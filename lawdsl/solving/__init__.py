@@ -1,1 +1,1 @@
-"""A question and fits -> its answer."""
+"""A question and fits -> its answer: the optimal choice, with certificates and intervals."""

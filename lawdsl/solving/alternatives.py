@@ -1,4 +1,4 @@
-"""A choice of the unknowns -> how much worse than the answer it is, with an interval."""
+"""A choice of the unknowns -> its loss in the goal compared with the answer, with an interval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.result import Answer, Compared
 from lawdsl.solving.uncertainty import FitUncertainty, interval
 
-FEASIBILITY_ATOL = 1e-9  # a constraint is kept within rounding
+FEASIBILITY_ATOL = 1e-9  # a constraint is satisfied within rounding
 
 
 def compare_choice(
@@ -26,8 +26,8 @@ def compare_choice(
     """Compare a choice of the unknowns with the answer, by the predictions of the fits.
 
     Both goals depend on the same fitted parameters p, so the half-width of the interval of their
-    difference comes from the difference of the gradients, dg/dp (choice) - dg/dp (answer), and is
-    narrower than the two intervals suggest.
+    difference follows from the difference of the gradients, dg/dp (choice) - dg/dp (answer), and is
+    usually smaller than the two intervals suggest.
 
     Args:
         formulated: the question.
@@ -52,7 +52,7 @@ def compare_choice(
     free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
     others = sorted(free, key=str)
     slopes = Slopes(compile_tape(outputs, [*noise.symbols, *others]))
-    # without an answer there is nothing to compare with: the difference is 0
+    # without an answer there is no reference, and the difference is 0
     best = {u.name: u.value for u in answer.unknowns} or dict(point)
     choices = [
         {**values, **{u.symbol: choice[u.name] for u in formulated.unknowns}}
@@ -68,7 +68,7 @@ def compare_choice(
     broken = [
         c.text
         for c, margin in zip(formulated.conditions, values_there[1:, 0], strict=True)
-        # negated, so that a margin without a value, nan, breaks its constraint
+        # negated, so that an undefined margin, nan, violates its constraint
         if not (abs(margin) <= FEASIBILITY_ATOL if c.equality else margin >= -FEASIBILITY_ATOL)
     ]
     return Compared(

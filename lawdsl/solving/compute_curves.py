@@ -1,4 +1,4 @@
-"""An answer -> the goal and the constraints along its unknowns, through the answer."""
+"""An answer -> the goal and the constraints as functions of its unknowns, through the answer."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from lawdsl.solving.alternatives import FEASIBILITY_ATOL
 from lawdsl.solving.curves import ConstraintCurve, Curve
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
+from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.result import Answer
 from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.roots import UnknownRange
@@ -29,8 +30,8 @@ from lawdsl.solving.univariate.state import Values, unknown_range
 
 Array = NDArray[np.float64]
 
-POINTS = 201  # of a curve, besides the answer
-DECADES = 1.0  # to each side of an answer whose unknown has no bounds
+POINTS = 201  # points of a curve, in addition to the answer
+DECADES = 1.0  # decades on each side of an answer whose unknown has no bounds
 
 
 def curves_of(
@@ -40,18 +41,18 @@ def curves_of(
     answer: Answer,
     names: Sequence[str] = (),
 ) -> tuple[Curve, ...]:
-    """Compute the goal and the constraints along unknowns.
+    """Compute the goal and the constraints as functions of unknowns.
 
     Args:
         formulated: the question.
-        problem: the same with the unknowns that are varied; the others follow from them.
+        problem: the question in the unknowns that are varied; equations determine the others.
         values: symbol -> value, of all symbols but the unknowns.
-        answer: through which the curves go. Without unknowns, as of an infeasible question, the one
-            unknown of the problem is varied over its range, if that is bounded.
+        answer: the answer through which the curves pass. If it has no values, as for an infeasible
+            question, the one unknown of the problem is varied over its range, if that is bounded.
         names: the unknowns to vary; all by default.
 
     Returns:
-        A curve for each.
+        A curve for each unknown.
     """
     varied = [u for u in problem.unknowns if not names or u.name in names]
     found = {u.name: u.value for u in answer.unknowns}
@@ -80,7 +81,7 @@ def _path(
     answer: Answer,
     unknown: Unknown,
 ) -> _Path | None:
-    """The points along an unknown; None where nothing says which."""
+    """The points along an unknown; None if its range is not determined."""
     grid = _grid(unknown_range(unknown, values), _marked(answer, unknown.name))
     if grid is None:
         return None
@@ -102,7 +103,7 @@ def _path(
 def _mixture(
     formulated: FormulatedQuestion, problem: ReducedProblem, unknown: Unknown
 ) -> list[Unknown]:
-    """The shares that sum to 1, of which an unknown is one; none where it is no share."""
+    """The shares that sum to 1 and include an unknown; empty if it is not such a share."""
     symbol = formulated.question.symbols.get(unknown.name.partition("[")[0])
     if symbol is None or not symbol.simplex:
         return []
@@ -113,8 +114,9 @@ def _mixture(
 
 
 def _marked(answer: Answer, name: str) -> list[float]:
-    """The values of an unknown that a curve has to reach: the answer first, then its intervals, the
-    safe answer, and what it is compared with."""
+    """The values of an unknown that a curve must include: first the answer, then its intervals, the
+    safe answer, and the choices compared with it.
+    """
     chosen = next((u for u in answer.unknowns if u.name == name), None)
     if chosen is None:
         return []
@@ -128,8 +130,9 @@ def _marked(answer: Answer, name: str) -> list[float]:
 
 
 def _grid(domain: UnknownRange, marked: Sequence[float]) -> tuple[Array, bool] | None:
-    """Values of an unknown, with the answer, and whether they are even in the logarithm; None for
-    an unbounded range without an answer."""
+    """Values of an unknown, including the answer, and whether they are evenly spaced in the
+    logarithm; None for an unbounded range without an answer.
+    """
     low, high = domain.low, domain.high
     if math.isfinite(low) and math.isfinite(high):
         logarithmic = spans_decades(low, high)
@@ -161,14 +164,14 @@ def _evaluated(
     level: float,
     paths: Sequence[_Path],
 ) -> Iterator[Curve]:
-    """The curves at all points of all paths, from one tape."""
+    """The curves at all points of all paths, evaluated by one tape."""
     noise = FitUncertainty.of(formulated.sources)
     follow = problem.follow
     conditions = [c for c in problem.conditions if not c.equality]
     equations = [c for c in problem.conditions if c.equality]
     sided = [(c, c.sides) for c in formulated.conditions if c.sides is not None]
     formulas = [c.margin for c in (*conditions, *equations)]
-    # where an equation has eliminated an unknown, the sides are still written with it
+    # if an equation has eliminated an unknown, the sides are still expressed in it
     formulas += [side.xreplace(dict(follow)) for _, sides in sided for side in sides]
     outputs = [problem.goal, *follow.values(), *formulas]
     free = set().union(*(e.free_symbols for e in outputs))
@@ -184,7 +187,7 @@ def _evaluated(
     half = noise.half_widths(gradients[0], level)
     rest = computed(compile_tape(outputs[1:], symbols), inputs.reshape(len(symbols), total))
     names = {u.symbol: u.name for u in formulated.unknowns}
-    goal_unit = unit_of(formulated.question, formulated.question.goal)
+    goal_unit = unit_of(formulated.question, formulated.question.goal, formulated.sources)
     stop = 0
     for path, count in zip(paths, counts, strict=True):
         part, stop = slice(stop, stop + count), stop + count
@@ -211,19 +214,20 @@ def _evaluated(
             goal,
             np.where(known, goal - width, np.nan),
             np.where(known, goal + width, np.nan),
-            # negated, so that a margin without a value, nan, breaks its constraint
+            # negated, so that an undefined margin, nan, violates its constraint
             ~np.any(~(margins >= -FEASIBILITY_ATOL), axis=0),
             tuple(c.text for c, off in zip(equations, broken, strict=True) if off),
-            tuple(_constraint_curves(formulated.question, sided, sides)),
+            tuple(_constraint_curves(formulated.question, formulated.sources, sided, sides)),
         )
 
 
 def _constraint_curves(
     question: Question,
+    sources: Sequence[FitSource],
     sided: Sequence[tuple[AlgebraicConstraint, tuple[sp.Expr, sp.Expr]]],
     sides: Array,
 ) -> Iterator[ConstraintCurve]:
-    """The constraints that move along a path, from the values of their sides."""
+    """The constraints that vary along a path, from the values of their sides."""
     declared = {c.text: c for c in question.constraints}
     for n, (constraint, _) in enumerate(sided):
         left, right = sides[2 * n], sides[2 * n + 1]
@@ -237,33 +241,39 @@ def _constraint_curves(
             print_formula(line.lhs),
             line.relation,
             print_formula(line.rhs),
-            unit_of(question, line.lhs),
+            unit_of(question, line.lhs, sources),
             left,
             right,
         )
 
 
-def unit_of(question: Question, formula: tree.Formula) -> str:
+def unit_of(question: Question, formula: tree.Formula, sources: Sequence[FitSource] = ()) -> str:
     """The unit of a name, or of a law at values, as text; empty for other formulas.
 
     Args:
-        question: whose formula it is.
+        question: the question whose formula it is.
         formula: the formula.
+        sources: the fits that answer it.
     """
     if not isinstance(formula, (tree.Name, tree.Element)):
         return ""
-    return unit_of_name(question, formula.text if isinstance(formula, tree.Name) else formula.name)
+    name = formula.text if isinstance(formula, tree.Name) else formula.name
+    return unit_of_name(question, name, sources)
 
 
-def unit_of_name(question: Question, name: str) -> str:
+def unit_of_name(question: Question, name: str, sources: Sequence[FitSource] = ()) -> str:
     """The unit of a name of a question, or of a law at values, as text; empty for none.
 
     Args:
         question: the question.
         name: a name without a label, or the law at values as it is written.
+        sources: the fits that answer it: a fit of another law may have another unit than the law
+            that the question names, or none.
     """
     if name in question.values:
-        unit = question.uses[question.values[name].use].output.unit
+        use = question.values[name].use
+        law = next((s.law for s in sources if s.use == use and s.fit is not None), None)
+        unit = (question.uses[use] if law is None else law.declarations).output.unit
     else:
         unit = question.units.get(name)
     return unit_text(unit.factors) if unit else ""

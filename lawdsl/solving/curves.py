@@ -1,4 +1,4 @@
-"""The records of the goal and the constraints along an unknown."""
+"""The records of the goal and the constraints as functions of an unknown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ConstraintCurve:
-    """A constraint of a question along an unknown: `left relation right`.
+    """A constraint of a question as a function of an unknown: `left relation right`.
 
     Attributes:
-        name: what a reader calls it.
-        text: as it is written, at its label.
-        left_text: the left side as it is written; `right_text` the right one.
+        name: its name in texts.
+        text: the constraint as written, for its label.
+        left_text: the left side as written; `right_text` is the right one.
         relation: <=, >=, <, > or =.
-        unit: of both sides; empty where it has none, or it is not known.
-        left: its values, shape (points,); `right` those of the right side.
+        unit: the unit of both sides; empty if there is none, or it is not known.
+        left: the values of the left side, shape (points,); `right` are those of the right side.
     """
 
     name: str
@@ -35,28 +35,31 @@ class ConstraintCurve:
 
     @property
     def margin(self) -> Array:
-        """How far the constraint is from its bound, negative where it is broken, shape (points,)."""
+        """The distance of the constraint from its bound, negative if it is violated, shape
+        (points,).
+        """
         gap = self.right - self.left
         return gap if self.relation.startswith("<") else -gap
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The goal and the constraints along an unknown, through an answer.
+    """The goal and the constraints as functions of an unknown, through an answer.
 
     Attributes:
-        unknown: its name; `unit` is text, and `doc` says what it is.
-        x: its values, ascending, shape (points,).
-        logarithmic: whether these are even in the logarithm.
-        others: the unknowns that move with it -> their values: those that equations determine, and
-            the other shares of a mixture, in their proportions. All others are as in the answer.
-        goal_text: as it is written; `goal_unit` is empty where it has none, or it is not known.
-        goal: its values, shape (points,); nan where it has none.
-        low: the lower end of its interval from the errors of the fits, nan where it is not known.
+        unknown: the name of the unknown; `unit` is its unit as text, and `doc` its description.
+        x: the values of the unknown, ascending, shape (points,).
+        logarithmic: whether these are evenly spaced in the logarithm.
+        others: the unknowns that vary with it -> their values: those that equations determine, and
+            the other shares of a mixture, which keep their proportions. All others are as in the
+            answer.
+        goal_text: the goal as written; `goal_unit` is empty if it has none, or it is not known.
+        goal: the values of the goal, shape (points,); nan where it is undefined.
+        low: the lower end of its interval due to the errors of the fits; nan where it is not known.
         high: the upper end.
-        allowed: whether every constraint and every domain is kept, equations left out.
-        equations: those that the curve leaves, as text: it is on them at the answer only.
-        constraints: those of the question that move along the unknown.
+        allowed: whether every constraint and every domain is satisfied, except for equations.
+        equations: the equations that hold only at the answer, not along the curve, as text.
+        constraints: the constraints of the question that vary with the unknown.
     """
 
     unknown: str

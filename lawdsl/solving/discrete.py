@@ -1,7 +1,7 @@
 """A question with discrete unknowns -> the best of all combinations of their values.
 
-Each combination leaves a question in the other unknowns, which the solver of these answers: min over n
-of min over x of f(n, x). The best is certain where each of these answers is.
+For each combination, the question in the other unknowns is solved: min over n of min over x of f(n,
+x). The best combination is certified if each of these answers is.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ from lawdsl.solving.result_under_law_error import SafeAnswer
 Discrepancy = float | Literal["learned"] | None
 
 MAX_COMBINATIONS = 1000
-HELD = "{} as it is chosen"  # a given of the inner question; no name of a file has spaces
+# name of a given of the inner question; names in files contain no spaces
+HELD = "{} as it is chosen"
 ORDER = ("unbounded", "undecided", "approached", "answered", "infeasible")
-"""Statuses, the one first that says most against any answer."""
+"""Statuses in the order of precedence: the first is the strongest evidence against a unique answer.
+"""
 
 
 class Answering(Protocol):
-    """A question with fits, of which a value is known for each discrete unknown."""
+    """A question with fits that can be answered for given values of its discrete unknowns."""
 
     def answer(
         self,
@@ -48,19 +50,19 @@ class Answering(Protocol):
         discrepancy: Discrepancy,
         safe: float | None,
     ) -> Answer:
-        """The answer, with all that is known of it."""
+        """The complete answer."""
 
     def point(self, values: Mapping[str, Any], /, *, level: float, seed: int) -> Answer:
-        """The answer by the fits alone."""
+        """The answer by the fits only."""
 
 
 class DiscreteQuestion:
     """A question with discrete unknowns.
 
     Args:
-        question: as declared.
-        formulated: the same in algebra, with all unknowns.
-        ask: makes a question ready to be answered by the same fits.
+        question: the question as declared.
+        formulated: the question in algebra, with all unknowns.
+        ask: the function that prepares a question for the same fits.
     """
 
     def __init__(
@@ -73,8 +75,8 @@ class DiscreteQuestion:
         self.discrete = tuple(u for u in formulated.unknowns if u.discrete)
         names = dict.fromkeys(u.name.partition("[")[0] for u in self.discrete)
         continuous = any(not u.discrete for u in formulated.unknowns)
-        # a question asks for something: where nothing else is left, one unknown has a domain of one
-        # number, and its answer has the intervals of any other
+        # a question must have an unknown: if no other is left, one discrete unknown gets a domain
+        # of one number, so that its answer has the usual intervals
         self.held = list(names)[-1] if not continuous else ""
         self._ask, self._question, self._names = ask, question, names
         self._inner: Answering | None = None
@@ -103,14 +105,14 @@ class DiscreteQuestion:
         """The best of all combinations.
 
         Args:
-            inputs: given or setting -> value, as the user gave them.
+            inputs: given or setting -> value, as given by the user.
             values: symbol -> value, of all givens, settings and fitted parameters.
-            proofs, level, seed, discrepancy, safe: as `Asked.answer` takes them.
+            proofs, level, seed, discrepancy, safe: as for `Asked.answer`.
 
         Raises:
             LawdslError: too many combinations, or an interval without an end (F0519).
         """
-        tried = self._tried(inputs, values, level, seed)
+        tried = self._combination_answers(inputs, values, level, seed)
         x, _ = _best(self.formulated.sign, tried)
 
         def full(x: Mapping[str, float], safe: float | None = None, proofs: bool = False) -> Answer:
@@ -124,7 +126,7 @@ class DiscreteQuestion:
             )
 
         best = full(x, proofs=proofs)
-        result = self._joined(best, x, tried, values)
+        result = self._combined_answer(best, x, tried, values)
         if safe is not None and result.unknowns:
             result = replace(result, safe=self._safe(tried, result, partial(full, safe=safe)))
         return result
@@ -137,19 +139,19 @@ class DiscreteQuestion:
         level: float,
         seed: int,
     ) -> Answer:
-        """The best of all combinations by the fits alone.
+        """The best of all combinations by the fits only.
 
         Args:
-            inputs, values, level, seed: as `answer` takes them.
+            inputs, values, level, seed: as for `answer`.
         """
-        tried = self._tried(inputs, values, level, seed)
+        tried = self._combination_answers(inputs, values, level, seed)
         x, best = _best(self.formulated.sign, tried)
-        return self._joined(best, x, tried, values)
+        return self._combined_answer(best, x, tried, values)
 
-    def _tried(
+    def _combination_answers(
         self, inputs: Mapping[str, Any], values: Mapping[sp.Symbol, float], level: float, seed: int
     ) -> list[tuple[dict[str, float], Answer]]:
-        """Each combination with the answer beside it."""
+        """Each combination with its answer."""
         ranges = {u.name: _numbers(u, values) for u in self.discrete}
         count = math.prod(map(len, ranges.values()))
         if count > MAX_COMBINATIONS:
@@ -173,14 +175,14 @@ class DiscreteQuestion:
         }
         return {**inputs, **given}
 
-    def _joined(
+    def _combined_answer(
         self,
         best: Answer,
         x: Mapping[str, float],
         tried: list[tuple[dict[str, float], Answer]],
         values: Mapping[sp.Symbol, float],
     ) -> Answer:
-        """The answer of the question itself, of the best combination."""
+        """The answer to the question itself, from the best combination."""
         names = {*x, *(HELD.format(name) for name in x)}
         of_discrete = self._chosen(x) if best.unknowns else {}
         others = {u.name: u for u in best.unknowns if u.name not in x}
@@ -210,9 +212,9 @@ class DiscreteQuestion:
             sensitivities=tuple(s for s in best.sensitivities if s.name not in names),
             thresholds=tuple(t for t in best.thresholds if t.name not in names),
             alternatives=tuple({**x, **other} for other in best.alternatives),
-            # of the same combination, which need not be the best of other fits
+            # of the same combination, which need not be the best one for other fits
             without_bounds=None,
-            law_error=_of_one_combination(best, x),
+            law_error=of_one_choice(best, f"only choices with {_text(x)} were drawn").law_error,
             declared=self._question,
         )
         return replace(result, choices=tuple(self._choices(result, tried, values)))
@@ -229,7 +231,7 @@ class DiscreteQuestion:
         tried: list[tuple[dict[str, float], Answer]],
         values: Mapping[sp.Symbol, float],
     ) -> Iterator[DiscreteChoice]:
-        """Every combination beside the answer."""
+        """Every combination with its answer."""
         for x, answer in tried:
             if not answer.unknowns or answer.goal is None or not result.unknowns:
                 yield DiscreteChoice(x, answer.status)
@@ -252,7 +254,9 @@ class DiscreteQuestion:
         result: Answer,
         safe: Callable[[Mapping[str, float]], Answer],
     ) -> SafeAnswer | None:
-        """The best safe choice of all combinations; where there is none, the most probable one."""
+        """The best safe choice over all combinations; if there is none, the choice with the highest
+        probability.
+        """
         found: list[tuple[dict[str, float], SafeAnswer]] = []
         for x, answer in tried:
             if answer.unknowns:
@@ -300,10 +304,10 @@ def _as_given(symbol: Symbol, *, held: bool) -> dict[str, Symbol]:
 
 
 def _numbers(unknown: Unknown, values: Mapping[sp.Symbol, float]) -> tuple[float, ...]:
-    """The numbers that an unknown may be, in rising order.
+    """The numbers that an unknown may take, in ascending order.
 
     Raises:
-        LawdslError: whole numbers without an end (F0519).
+        LawdslError: an infinite set of whole numbers (F0519).
     """
     bounds = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
     numbers: tuple[float, ...] = tuple(sorted(unknown.choices))
@@ -324,23 +328,28 @@ def _numbers(unknown: Unknown, values: Mapping[sp.Symbol, float]) -> tuple[float
 def _best(
     sign: int, tried: list[tuple[dict[str, float], Answer]]
 ) -> tuple[dict[str, float], Answer]:
-    """The combination of the best goal; one without a bound, or not decided, comes first."""
+    """The combination of the best goal; one without a bound comes first. A goal that is attained is
+    not worse than an equal one that is only approached."""
 
-    def rank(pair: tuple[dict[str, float], Answer]) -> tuple[bool, bool, float]:
+    def rank(pair: tuple[dict[str, float], Answer]) -> tuple[bool, float, bool]:
         answer = pair[1]
-        goal = math.inf if answer.goal is None else sign * answer.goal.value
-        return answer.status != "unbounded", not answer.unknowns, goal
+        goal = answer.limit if answer.goal is None else answer.goal.value
+        return not answer.endless, math.inf if goal is None else sign * goal, not answer.unknowns
 
     return min(tried, key=rank)
 
 
-def _of_one_combination(answer: Answer, x: Mapping[str, float]) -> Any:
-    """What is known of the error of the laws at the answer; what compares it with other choices is of
-    this combination alone, and is not stated."""
+def of_one_choice(answer: Answer, missing: str) -> Answer:
+    """An answer with what is known of the error of the laws there; what compares it with other
+    choices is not known of all of these, and is not stated.
+
+    Args:
+        answer: the answer of some of the choices.
+        missing: why the comparison is not stated.
+    """
     if answer.law_error is None:
-        return None
-    missing = f"only choices with {_text(x)} were drawn"
-    return replace(
+        return answer
+    at_answer = replace(
         answer.law_error,
         ends={},
         answered=None,
@@ -349,10 +358,11 @@ def _of_one_combination(answer: Answer, x: Mapping[str, float]) -> Any:
         draws=0,
         missing=missing,
     )
+    return replace(answer, law_error=at_answer)
 
 
 def _responses(tried: list[tuple[dict[str, float], Answer]]) -> tuple[Response, ...]:
-    """The goal and the constraints along unknowns that are all discrete."""
+    """The goal and the constraints as functions of unknowns that are all discrete."""
     return tuple(
         Response(x, answer.goal.value, answer.goal.ends, {k.text: k.margin for k in answer.kept})
         for x, answer in tried

@@ -1,4 +1,4 @@
-"""The numbers that a user gives -> the value of each symbol of a question, checked."""
+"""The numbers given by a user -> the value of each symbol of a question, checked."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQues
 from lawdsl.solving.formulate.sources import finite_number
 
 STRICT_EQUALITY_TEXT = "both sides are equal, and the inequality is strict"
-EQUATION_RTOL = 1e-12  # of its terms: by so much an equation of numbers may be off
+EQUATION_RTOL = 1e-12  # relative to its terms: tolerance of an equation between numbers
 
 GivenValues = Mapping[str, "float | Mapping[str, float]"]
 
 
 def symbol_values(formulated: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Symbol, float]:
-    """Assign a value to every symbol of a question but the unknowns.
+    """Assign a value to every symbol of a question except the unknowns.
 
     Args:
         formulated: the question.
-        inputs: name -> number, or label -> number; a single number holds for every label. Settings
+        inputs: name -> number, or label -> number; a single number applies to every label. Settings
             of the question and, as `use.name`, of its laws may be overridden.
 
     Returns:
@@ -40,7 +40,8 @@ def symbol_values(formulated: FormulatedQuestion, inputs: GivenValues) -> dict[s
     names = formulated.names
     numbers: dict[str, float] = {}
     mistakes: list[Diagnostic] = []
-    for name, value in sorted(inputs.items(), key=lambda pair: pair[0] in names):  # a label is last
+    # names with a label come last
+    for name, value in sorted(inputs.items(), key=lambda pair: pair[0] in names):
         elements = [n for n in names if n == name or n.startswith(f"{name}[")]
         by_element = dict.fromkeys(elements, value)
         if not elements:
@@ -72,7 +73,7 @@ def _checked_number(name: str, value: object, mistakes: list[Diagnostic]) -> flo
         return finite_number(name, value)
     except LawdslError as error:
         mistakes += error.diagnostics
-        # never used: the mistakes are raised together once all numbers are read
+        # never used, since mistakes are raised together after all numbers are read
         return math.nan
 
 
@@ -98,7 +99,7 @@ def _check_domains(formulated: FormulatedQuestion, values: Mapping[sp.Symbol, fl
 def _givens_outside_domains(
     formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
-    """Givens outside their domains; one that declares none has that of the law's variable."""
+    """Givens outside their domains; a given without a domain has that of the law's variable."""
     for name, symbol in formulated.givens.items():
         value = values[symbol]
         bounds = [
@@ -112,7 +113,7 @@ def _givens_outside_domains(
                 help = "correct the value, or its unit"
                 yield Diagnostic("F0503", message, help=help)
     for name, symbol in formulated.settings.items():
-        if symbol.is_positive and values[symbol] < 0:  # as the formulas take it to be
+        if symbol.is_positive and values[symbol] < 0:  # as the formulas assume
             message = f"`{name}` is {values[symbol]:g}, and the question has a number above 0 there"
             yield Diagnostic("F0503", message, help="give it a value from 0 on")
 
@@ -126,7 +127,7 @@ def _empty_domains(
         lower = [end for end in ends if end[0].startswith(">")]
         upper = [end for end in ends if end[0].startswith("<")]
         for (above, low), (below, high) in product(lower, upper):
-            # negated, so that a limit without a value, nan, makes an empty domain
+            # negated, so that an undefined limit, nan, makes a domain empty
             if not (low < high or (low == high and (above, below) == (">=", "<="))):
                 message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
                 help = "correct the values that it is made of"
@@ -136,7 +137,7 @@ def _empty_domains(
 def check_given_constraints(
     formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> None:
-    """Raise an error if the values violate a constraint on givens alone.
+    """Raise an error if the values violate a constraint on givens only.
 
     Args:
         formulated: the question.
@@ -181,10 +182,10 @@ def violated_constant_constraints(
 ) -> Iterator[tuple[AlgebraicConstraint, float]]:
     """Yield the constraints that contain no unknown and are violated.
 
-    An equality is violated where |margin| > EQUATION_RTOL * sum of its absolute terms.
+    An equality is violated if |margin| > EQUATION_RTOL * sum of its absolute terms.
 
     Args:
-        unknowns: of the question.
+        unknowns: the unknowns of the question.
         conditions: its constraints.
         values: symbol -> value of all other symbols.
 
@@ -195,7 +196,7 @@ def violated_constant_constraints(
     for condition in conditions:
         if condition.margin.free_symbols & free:
             continue
-        # the terms too, since rounding of the margin is relative to them
+        # the terms too, since the rounding error of the margin is relative to them
         margin, *terms = computed_at(
             [condition.margin, *sp.Add.make_args(condition.margin)], values
         )
@@ -210,13 +211,13 @@ def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float
     """Evaluate expressions in float64.
 
     Args:
-        expressions: what to evaluate.
+        expressions: the expressions.
         values: symbol -> value, of all their symbols.
 
     Returns:
-        A number for each expression; nan where it has no real value.
+        A number for each expression; nan if it has no real value.
     """
-    # sorted: rounding must not depend on the order of a set, which changes from run to run
+    # sorted, since rounding must not depend on the order of a set, which differs between processes
     symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
     inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
     numbers: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
@@ -227,10 +228,10 @@ def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:
     """Evaluate one expression in float64.
 
     Args:
-        expression: what to evaluate.
+        expression: the expression.
         values: symbol -> value, of all its symbols.
 
     Returns:
-        Its value; nan where it has no real value.
+        Its value; nan if it has no real value.
     """
     return computed_at([expression], values)[0]

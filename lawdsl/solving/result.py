@@ -1,4 +1,4 @@
-"""The answer to a question: frozen records of what is best, why, and how sure that is."""
+"""The answer to a question: frozen records of the optimum, its explanation, and its certainty."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
 from lawdsl.core.records import MAY_BE_ABSENT
+from lawdsl.language.kept_texts import texts_of
 from lawdsl.language.questions import Question
 from lawdsl.solving.result_under_law_error import Ends, SafeAnswer, UnderLawError, WithoutBounds
 
@@ -25,12 +26,12 @@ class Chosen:
     """One unknown in an answer.
 
     Attributes:
-        name: the name at its label.
+        name: the name, with its label.
         value: the value in its unit.
-        unit: as text; empty for none.
+        unit: the unit as text; empty for none.
         doc: what it is.
-        ends: of its interval from the errors of the fits; None where these are not known.
-        formula: its closed form, in givens and fitted parameters; None where none was derived.
+        ends: the ends of its interval due to the errors of the fits; None if these are not known.
+        formula: its closed form in givens and fitted parameters; None if none was derived.
         place: inside, lower end, upper end, or constraint.
     """
 
@@ -48,10 +49,10 @@ class Goal:
     """The goal that was minimised or maximised, and its value at the answer.
 
     Attributes:
-        text: as it is written in the question.
+        text: the goal as written in the question.
         maximize: whether it was maximised.
         value: the value at the answer.
-        ends: of its interval there; None where the errors of the fits are not known.
+        ends: the ends of its interval at the answer; None if the errors of the fits are not known.
     """
 
     text: str
@@ -65,13 +66,13 @@ class Kept:
     """A constraint at the answer.
 
     Attributes:
-        text: as it was written.
+        text: the constraint as written.
         doc: what it is for.
-        margin: how far it is from its bound.
+        margin: the distance from its bound.
         active: whether the answer is on its boundary.
-        law: the use in whose law the constraint is declared; empty for a line of the question.
-        price: the change of the goal per unit by which the margin has to grow; None where the
-            constraint is not active, or the price is not known.
+        law: the use whose law declares the constraint; empty for a line of the question.
+        price: the shadow price: the change of the goal per unit by which the constraint is
+            tightened; None if the constraint is not active, or the price is not known.
     """
 
     text: str
@@ -83,19 +84,19 @@ class Kept:
 
     @property
     def name(self) -> str:
-        """What a reader calls it."""
+        """The name of the constraint in texts."""
         return self.doc or self.text
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How an answer moves with a given or a setting.
+    """The sensitivity of an answer to a given or a setting.
 
     Attributes:
         name: the name of the given.
-        value: what it is.
-        unknowns: unknown -> its derivative by the given.
-        goal: the derivative of the goal at the answer by it.
+        value: the value of the given.
+        unknowns: unknown -> its derivative with respect to the given.
+        goal: the derivative of the goal at the answer with respect to the given.
     """
 
     name: str
@@ -106,12 +107,12 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A value of a given beyond which the answer leaves the end of its range.
+    """A value of a given beyond which the answer is no longer at the end of its range.
 
     Attributes:
         name: the name of the given.
         value: the threshold.
-        relation: `<` where the answer is in the interior for smaller values, else `>`.
+        relation: `<` if the answer is in the interior for smaller values, else `>`.
         formula: the threshold in closed form.
     """
 
@@ -123,18 +124,17 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Conflict:
-    """A bound of a law's parameter that keeps the answer on its end, for every fit of that law.
+    """A bound of a law's parameter that keeps the answer at its end, for every fit of that law.
 
     Attributes:
         use: the fit.
-        bound: as the law declares it: C > C0.
-        needed: what an answer inside needs instead, as text.
-        threshold: the same as a number, the other parameters being as fitted.
-        value: the value of the parameter, as it is.
-        held: whether the fit is at the bound, so that it would move without it.
-        proof: why both cannot be, in lines.
-        settings: setting -> the value that it would have to pass for an answer inside, the other
-            parameters being as fitted.
+        bound: the bound as declared: C > C0.
+        needed: the condition on the parameter for an interior answer, as text.
+        threshold: the corresponding value, with the other parameters as fitted.
+        value: the fitted value of the parameter.
+        held: whether the fit is at the bound, so that the value would change without it.
+        proof: the proof that bound and condition exclude each other, as lines of text.
+        settings: setting -> the threshold for an interior answer, with the parameters as fitted.
     """
 
     use: str
@@ -149,15 +149,15 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A change of one constraint by which an infeasible question becomes feasible.
+    """A change of one constraint that makes an infeasible question feasible.
 
     Attributes:
         text: the constraint.
         doc: what it is for.
-        by: the smallest change of its bound, in its units, the others being unchanged.
-        at: the unknowns where that is smallest.
+        by: the smallest change of its bound, in its units, with the others unchanged.
+        at: the values of the unknowns at which the change is smallest.
         instead: given -> the value at which the constraint can just be satisfied.
-        written: these values in few digits, rounded to the feasible side.
+        written: these values rounded to few digits, towards the feasible side.
     """
 
     text: str
@@ -170,13 +170,13 @@ class Relaxation:
 
 @dataclass(frozen=True)
 class Response:
-    """The goal and the constraints along the unknown.
+    """The goal and the constraints at one value of the unknown.
 
     Attributes:
-        x: the unknown, and those that follow from it: name -> value.
-        goal: its value there.
-        ends: of its interval; None where the errors of the fits are not known.
-        margins: constraint -> how far it is from its bound.
+        x: name -> value of the unknown, and of the unknowns that equations determine.
+        goal: the value of the goal.
+        ends: the ends of its interval; None if the errors of the fits are not known.
+        margins: constraint -> the distance from its bound.
     """
 
     x: Mapping[str, float]
@@ -186,19 +186,20 @@ class Response:
 
     @property
     def allowed(self) -> bool:
-        """Whether every constraint is kept."""
+        """Whether every constraint is satisfied."""
         return all(margin >= 0 for margin in self.margins.values())
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A point that is compared with the answer.
+    """A choice that is compared with the answer.
 
     Attributes:
         x: the unknowns.
-        goal: its value there, and `ends` those of its interval.
-        behind: how much worse than the answer, and `behind_ends` those of its interval.
-        broken: the constraints that it does not keep.
+        goal: the value of the goal; `ends` are the ends of its interval.
+        behind: how much worse the goal is than at the answer; `behind_ends` are the ends of its
+            interval.
+        broken: the violated constraints.
     """
 
     x: Mapping[str, float]
@@ -211,15 +212,16 @@ class Compared:
 
 @dataclass(frozen=True)
 class DiscreteChoice:
-    """One combination of the discrete unknowns, with the best of all other unknowns beside it.
+    """One combination of the discrete unknowns, with the optimum of all other unknowns.
 
     Attributes:
-        x: the discrete unknowns: name -> value.
-        status: that of the best of the others, as `Answer.status`.
-        unknowns: the others: name -> value; none without an answer.
-        goal: its value there; None without an answer.
-        behind: how much worse than the answer.
-        behind_ends: of the interval of that, by the noise of the fits; None where it is not known.
+        x: name -> value of the discrete unknowns.
+        status: the status of the optimum of the others, as `Answer.status`.
+        unknowns: name -> value of the others; empty without an answer.
+        goal: the value of the goal; None without an answer.
+        behind: how much worse the goal is than at the answer.
+        behind_ends: the ends of the interval of this difference due to the noise of the fits; None
+            if not known.
     """
 
     x: Mapping[str, float]
@@ -231,43 +233,64 @@ class DiscreteChoice:
 
 
 @dataclass(frozen=True)
+class AskedFit:
+    """What a question was asked about, for one of its uses.
+
+    Attributes:
+        file: that of the fit, as it was named; empty where it was in memory.
+        law: SHA-256 of the law of the fit; empty where there is none.
+        data: SHA-256 of the numbers that were fitted, for each part.
+        values: parameter -> value, where numbers were given in place of a fit.
+    """
+
+    file: str = ""
+    law: str = ""
+    data: tuple[str, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Answer(Presented):
     """The answer to a question.
 
     Attributes:
-        question: its name.
-        title: what it asks.
-        fits: use -> the fitted law, and where its values are from.
-        values: the givens and settings for which it holds.
-        status: answered; approached (the best is at a place that is left out); unbounded (it has no
-            place: the goal goes on, or towards a limit at infinity); infeasible; undecided (a part
-            of the range could not be looked at with certainty).
+        question: the name of the question.
+        title: the title of the question.
+        fits: use -> the fitted law, and the source of its values.
+        values: the values of the givens and settings.
+        status: answered; approached (the optimum is a limit that is not attained); unbounded (the
+            goal has no optimum at finite values); infeasible; undecided (the optimum could not be
+            certified on a part of the range).
         unknowns: the values of the unknowns.
-        goal: what was minimised or maximised; None without an answer.
-        where: the place of the answer in words: on which constraint, at which end, or inside.
-        method: how it was found: closed form, certified roots, or several starts.
-        proof: what is certain of it, and what is not, in lines.
-        certain: whether no other point is better, for certain.
+        goal: the goal that was minimised or maximised; None without an answer.
+        where: the location of the answer as text: on which constraint, at which end, or inside.
+        method: the method: closed form, certified roots, or several starts.
+        proof: what is proved about it, and what is not, as lines of text.
+        certain: whether it is proved that no other point is better.
         kept: the constraints.
-        sensitivities: how it moves with each given.
-        thresholds: values of givens beyond which it leaves its end.
-        conflicts: bounds of laws that keep it there.
-        relaxations: what gives it an answer, where it has none.
-        response: the goal and the constraints along the unknown, where there is one.
-        compared: other points beside the answer.
-        choices: every combination of the discrete unknowns; empty where the question has none.
+        sensitivities: its derivatives with respect to each given.
+        thresholds: values of givens beyond which it is no longer at the end of its range.
+        conflicts: bounds of laws that keep it at the end.
+        relaxations: changes that make the question feasible, if it is infeasible.
+        response: the goal and the constraints along the unknown, if there is only one.
+        compared: other choices compared with the answer.
+        choices: every combination of the discrete unknowns; empty if the question has none.
         alternatives: other choices of equal goal that were found; there may be more.
-        law_error: its intervals and regret with the error of the laws; None where the laws are taken
-            as right.
-        safe: the safe answer, where it was asked for.
-        without_bounds: the answer without bounds between parameters on which a fit lies; None where
-            none does, or the fit keeps no rows.
+        law_error: its intervals and regret with the error of the laws; None if the laws are assumed
+            to be correct.
+        safe: the safe answer, if it was requested.
+        without_bounds: the answer without the bounds between parameters that are active in a fit;
+            None if there are none, or the fit stores no rows.
         level: the level of the intervals.
         diagnostics: the warnings.
         wrong, seed: the error of the laws, `5%` or `learned`, and the seed that were asked for.
-        declared: the question as declared, for displays; it is in no file.
+        asked_fits: use -> the file and the digests of its fit, or the numbers in place of one; empty
+            where they are not known.
+        declared: the question as declared, for displays; a file has its texts, as `question_texts`.
         curves_of: what computes `curves`; None where the answer was not made by a question.
         asked: the question with its fits, which can be asked for other values; None as before.
+        limit: where nothing is best, the value that the goal comes nearer to; None where it passes
+            every number, or the value is not known. It is in no file.
     """
 
     question: str
@@ -297,12 +320,19 @@ class Answer(Presented):
     choices: tuple[DiscreteChoice, ...] = ()
     wrong: Annotated[str, MAY_BE_ABSENT] = ""
     seed: Annotated[int, MAY_BE_ABSENT] = 0
+    asked_fits: Annotated[Mapping[str, AskedFit], MAY_BE_ABSENT] = field(default_factory=dict)
     declared: Question | None = field(default=None, repr=False, compare=False)
-    # Any stands for Curve: annotations are read at run time, to rebuild an answer from a file
+    # Any stands for Curve: annotations are evaluated at run time, to rebuild an answer from a file
     curves_of: Callable[[Answer, Sequence[str]], tuple[Any, ...]] | None = field(
         default=None, repr=False, compare=False
     )
     asked: object | None = field(default=None, repr=False, compare=False)
+    limit: float | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def endless(self) -> bool:
+        """Whether the goal passes every number, or may do so."""
+        return self.status == "unbounded" and self.limit is None
 
     @property
     def ok(self) -> bool:
@@ -318,7 +348,7 @@ class Answer(Presented):
         return {u.name: u.value for u in self.unknowns}[name]
 
     def ends(self, name: str) -> Ends | None:
-        """Give the interval of an unknown.
+        """Return the interval of an unknown.
 
         Args:
             name: the name of the unknown.
@@ -332,13 +362,13 @@ class Answer(Presented):
         return {u.name: u.ends for u in self.unknowns}[name]
 
     def given(self, name: str) -> float:
-        """The value of a given or a setting; of one with labels, that of the first.
+        """The value of a given or a setting; with labels, that of the first label.
 
         Args:
             name: its name, without a label.
 
         Raises:
-            KeyError: the question has none of that name.
+            KeyError: the question has no given or setting of that name.
         """
         for known, value in self.values.items():
             if name in (known, known.partition("[")[0]):
@@ -346,14 +376,13 @@ class Answer(Presented):
         raise KeyError(name)
 
     def curves(self, *names: str) -> tuple[Curve, ...]:
-        """Compute the goal and the constraints along unknowns, the others being as in the answer.
+        """Compute the goal and the constraints along unknowns, with the others as in the answer.
 
         Args:
             names: the unknowns that are varied; by default all that equations do not determine.
 
         Returns:
-            One for each; none where the answer was not made by a question, or there is no answer
-            through which curves could go.
+            One curve per unknown; none if the answer was read from a file, or there is no answer.
         """
         return self.curves_of(self, names) if self.curves_of is not None else ()
 
@@ -366,8 +395,10 @@ class Answer(Presented):
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
         content: dict[str, Any] = {"schema": ANSWER_SCHEMA}
         content |= asdict(replace(self, declared=None, curves_of=None, asked=None))
-        del content["declared"], content["curves_of"], content["asked"]
+        for kept_in_memory in ("declared", "curves_of", "asked", "limit"):
+            del content[kept_in_memory]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
+        content["question_texts"] = asdict(texts_of(self.declared)) if self.declared else None
         document: dict[str, Any] = plain(content)
         return document
 
@@ -377,7 +408,7 @@ class Answers(Presented):
     """Answers to one question for several values of its givens.
 
     Attributes:
-        answers: in the order in which they were asked for.
+        answers: the answers in the order of the requests.
         varying: the names of the givens and settings that differ, without labels.
     """
 

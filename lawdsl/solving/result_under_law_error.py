@@ -1,4 +1,6 @@
-"""Records of an answer whose laws may be wrong, and of one without bounds between parameters."""
+"""Records of an answer under the error of its laws, and of an answer without bounds between
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from dataclasses import dataclass, field
 from lawdsl.fitting.result_parts import LowerEnd, UpperEnd
 
 SAFE_LEVELS = (0.5, 0.9999)
-"""The least and the largest probability of a safe answer."""
+"""The smallest and the largest permitted probability of a safe answer."""
 
 Ends = tuple[LowerEnd, UpperEnd]
 
@@ -21,23 +23,23 @@ class UnderLawError:
         discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
         widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
             was not learned.
-        goal: the interval of the true goal at the answer; None where no law is in the goal.
-        kept: the probability that all constraints with fitted laws hold at the answer; None where
-            there is none, or one of them is an equation.
+        goal: the interval of the true goal at the answer; None if the goal involves no law.
+        kept: the probability that all constraints with fitted laws hold at the answer; None if
+            there are none, or one of them is an equation.
         each: constraint -> the probability that it holds at the answer, or a lower bound.
-        bound: whether `kept` is a lower bound: it is that of several constraints, or of one with
-            several values of laws.
-        seed: of the draws.
-        draws: of the true laws, by which the rest is known; 0 where the question has several
-            unknowns, or an equation does not leave one: the rest is not known then.
-        ends: name -> those of the interval of the best choice of a draw. An end is infinite where
-            the best choice of some draws has no bound.
-        answered: the share of the draws in which some choice keeps the constraints; the intervals
-            of the best choice are of those.
+        bound: whether `kept` is only a lower bound: for several constraints, or for one with
+            several calls of laws.
+        seed: the seed of the draws.
+        draws: the number of draws of the true laws for the following results; 0 if the question has
+            several unknowns, or an equation fixes its unknown, so that they are not known.
+        ends: name -> the ends of the interval of the best choices in draws. An end is infinite if
+            the best choice of some draws is unbounded.
+        answered: the share of the draws in which some choice satisfies the constraints; the
+            intervals of the best choice are of those.
         regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
-            of the draws in which it keeps the constraints; None where these are too few.
-        regret_high: what it exceeds in a share of 1 minus the level of these draws.
-        missing: why there are no draws, or no regret of them; empty where there is.
+            of the draws in which it satisfies the constraints; None where these are too few.
+        regret_high: the quantile of the regret over these draws at the level of the intervals.
+        missing: the reason why there are no draws, or no regret; empty otherwise.
     """
 
     discrepancy: float
@@ -57,30 +59,30 @@ class UnderLawError:
 
 @dataclass(frozen=True)
 class SafeAnswer:
-    """The best choice whose constraints with fitted laws hold with a probability.
+    """The best choice whose constraints with fitted laws hold with a given probability.
 
-    It is found on a refined grid of one unknown, or by local searches for several, and verified; that
-    none is better is not certified.
+    It is found on a refined grid of one unknown, or by local searches for several, and verified; it
+    is not certified that no other choice is better.
 
     Attributes:
-        level: the probability that was asked for, 0.95 for 95 %.
+        level: the requested probability, 0.95 for 95 %.
         discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
         widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
             was not learned.
-        status: answered, or infeasible: no choice is that safe.
-        constraints: those with fitted laws, as they are written.
-        probability: at least so large is the probability that all of them hold; where no choice is
+        status: answered, or infeasible if no choice is sufficiently safe.
+        constraints: the constraints with fitted laws, as written.
+        probability: a lower bound on the probability that all of them hold; where no choice is
             safe, the largest that any choice has.
         bound: whether that and `point_probability` are lower bounds, as in `UnderLawError`.
-        point_probability: that at the answer of the fitted laws, `UnderLawError.kept`; None where
-            there is none.
-        unknowns: name -> value; where no choice is safe, those of the largest probability.
-        goal: by the fitted laws; None where no choice is safe.
-        cost: how much worse in the goal than the answer of the fitted laws.
+        point_probability: the probability at the answer by the fitted laws, `UnderLawError.kept`;
+            None without an answer.
+        unknowns: name -> value; if no choice is safe, of the choice with the largest probability.
+        goal: the goal by the fitted laws; None if no choice is safe.
+        cost: how much worse the goal is than at the answer by the fitted laws.
         each: constraint -> the probability that it holds at these unknowns, or a lower bound.
-        evaluations: how many choices were looked at.
-        searches: in how many local searches; 0 where they are those of a grid of one unknown.
-        only: whether an equation leaves no other choice than this.
+        evaluations: the number of choices examined.
+        searches: the number of local searches; 0 for a grid of one unknown.
+        only: whether an equation permits no other choice.
     """
 
     level: float
@@ -115,18 +117,18 @@ class SafeAnswer:
 
 @dataclass(frozen=True)
 class WithoutBounds:
-    """The answer of the same fits without bounds between parameters on which they lie.
+    """The answer by the same fits without the bounds between parameters that are active in them.
 
     Attributes:
-        bounds: use -> the bounds, as its law declares them.
-        status: that of the answer.
-        unknowns: name -> value; none without an answer.
-        ends: name -> the interval by the noise of these fits.
-        goal: its value; None without an answer.
-        objective_ratios: use -> the objective without the bounds, relative to that with them, on the
-            same rows: below 1.
+        bounds: use -> the bounds as declared in its law.
+        status: the status of the answer.
+        unknowns: name -> value; empty without an answer.
+        ends: name -> the interval due to the noise of these fits.
+        goal: the value of the goal; None without an answer.
+        objective_ratios: use -> the ratio of the objective without the bounds to that with them, on
+            the same rows; below 1.
         verdicts: use -> the verdict on the fit without the bounds.
-        rows: use -> to how many rows it is.
+        rows: use -> the number of rows of the fit without the bounds.
     """
 
     bounds: Mapping[str, tuple[str, ...]]

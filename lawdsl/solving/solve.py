@@ -28,7 +28,7 @@ from lawdsl.language import library
 from lawdsl.language.questions import Question
 from lawdsl.solving.alternatives import compare_choice
 from lawdsl.solving.compute_curves import curves_of
-from lawdsl.solving.discrete import DiscreteQuestion
+from lawdsl.solving.discrete import DiscreteQuestion, of_one_choice
 from lawdsl.solving.formulate.elimination import ReducedProblem, complete_problem, eliminate
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
@@ -40,23 +40,27 @@ from lawdsl.solving.inputs import (
 )
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
-from lawdsl.solving.result import Answer, Answers, Relaxation
+from lawdsl.solving.pieces import best_of, is_piecewise, joined, parts_of, without_safe_answer
+from lawdsl.solving.result import Answer, Answers, AskedFit, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
-from lawdsl.solving.without_bounds import Relaxed, beside, relaxed
+from lawdsl.solving.without_bounds import Relaxed, refit_without_bounds, with_relaxed_answer
+
+Solver = UnivariateSolver | SeparableSolver | NlpSolver
 
 
 class Asked:
-    """A question about fits, ready to be answered.
+    """A question about fits, prepared for solution.
 
-    Algebra is done once here; an answer for further values of the givens takes some milliseconds.
+    Algebra is performed once here; an answer for further values of the givens takes a few
+    milliseconds.
 
     Args:
-        question: its name, the path of its file, or as it was parsed.
+        question: the name of a shipped question, the path of its file, or a parsed question.
         fits: use -> a fit, the path of one, or parameter -> value of the law that it names.
 
     Raises:
-        LawdslError: no such question, or fits that are not those of its laws.
+        LawdslError: no such question, or fits of other laws.
     """
 
     def __init__(self, question: str | Path | Question, **fits: Any) -> None:
@@ -72,9 +76,9 @@ class Asked:
         self.formulated: FormulatedQuestion = formulate(question, loaded)
         self._law_errors = LawErrors(question, loaded, self.formulated)
         self._loaded = loaded
-        self._solvers: dict[
-            frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
-        ] = {}
+        self._asked_fits = {use: _asked_fit(fits[use], fit) for use, fit in loaded.items()}
+        self._piecewise = is_piecewise(self.formulated)
+        self._solvers: dict[object, Solver] = {}
         self._discrete = (
             DiscreteQuestion(question, self.formulated, partial(_asked, fits=loaded))
             if any(u.discrete for u in self.formulated.unknowns)
@@ -83,11 +87,12 @@ class Asked:
         if self._discrete is not None:
             return
         # mistakes of the question itself are reported here, not at the first answer
-        self._solver_for(self.formulated.default_values)
+        if not self._piecewise:
+            self._solver_for(self.formulated.default_values)
 
     @property
     def fits(self) -> Mapping[str, Any]:
-        """Use -> its fit, or the values of parameters that stand for one."""
+        """Use -> its fit, or the parameter values given in place of one."""
         return dict(self._loaded)
 
     def answer(
@@ -109,14 +114,16 @@ class Asked:
             values: given or setting -> number in its unit, or label -> number.
             level: the level of the intervals, 0.95 for 95 %.
             seed: the seed of the random draws.
-            proofs: whether to search for bounds of laws that keep an answer at an end, and prove
-                that they do, which may take a second.
-            compare: further choices of the unknowns that are compared with the answer.
-            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right;
-                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where the answer leaves the fitted rows, and for safe answers.
-            safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
-                hold at a further answer, `Answer.safe`, under noise and the error of the laws.
-            named: more values, N=1.8.
+            proofs: whether to search for bounds of laws that keep an answer at an end, with proofs,
+                which may take a second.
+            compare: further choices of the unknowns to compare with the answer.
+            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws without error;
+                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where
+                the answer leaves the fitted rows, and for safe answers.
+            safe: the probability, 0.95 for 95 %, with which the constraints that involve fitted
+                laws must hold for an additional answer, `Answer.safe`, under noise and the error of
+                the laws.
+            named: further values as keywords, N=1.8.
 
         Returns:
             The answer, whose status says whether there is an optimum.
@@ -124,7 +131,7 @@ class Asked:
         Raises:
             LawdslError: a value that is missing, has an unknown name, or is outside its domain; a
                 level outside (0, 1), a negative seed, a discrepancy outside 0 to 1 (F0133), or a
-                safe answer that this question cannot have (F0515, F0516, F0517).
+                safe answer that cannot be computed for this question (F0515, F0516, F0517).
         """
         check_level(level)
         check_seed(seed)
@@ -156,7 +163,12 @@ class Asked:
         asked = "" if discrepancy is None else percentage_or_learned(discrepancy)
         answer = replace(answer, compared=tuple(points), wrong=asked, seed=seed)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+        several = self._has_several_parts(values_of_all)
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
+        if several:
+            answer = of_one_choice(answer, "the answer is the best of several parts")
+        if safe is not None and several:
+            raise without_safe_answer(self.question.name)
         if safe is not None:
             wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
             at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, wrong)
@@ -167,15 +179,17 @@ class Asked:
         if self._without_bounds is not None:
             question, relaxed_fits = self._without_bounds
             other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
-            answer = beside(answer, other, relaxed_fits)
+            answer = with_relaxed_answer(answer, other, relaxed_fits)
         return self._with_curves(answer, solver, values_of_all)
 
     def _with_curves(
         self,
         answer: Answer,
-        solver: UnivariateSolver | SeparableSolver | NlpSolver,
+        solver: Solver,
         values: Mapping[sp.Symbol, float],
     ) -> Answer:
+        if self._has_several_parts(values):
+            return self._with_curves_of(answer, complete_problem(self.formulated), values)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         varied = problem or complete_problem(solver.formulated)
         return self._with_curves_of(answer, varied, values, solver.formulated)
@@ -188,14 +202,14 @@ class Asked:
         formulated: FormulatedQuestion | None = None,
     ) -> Answer:
         along = partial(curves_of, formulated or self.formulated, problem, values)
-        return replace(answer, curves_of=along, asked=self)
+        return replace(answer, curves_of=along, asked=self, asked_fits=self._asked_fits)
 
     def point(self, values: Mapping[str, Any], /, *, level: float = 0.95, seed: int = 0) -> Answer:
-        """The answer by the fits alone: nothing is proved of it, compared with it, or said of the
-        error of the laws, so that answers for many values take little time.
+        """The answer by the fits only, without proofs, comparisons and the error of the laws, so
+        that many answers can be computed quickly.
 
         Args:
-            values, level, seed: as `answer` takes them.
+            values, level, seed: as for `answer`.
 
         Raises:
             LawdslError: as `answer` does.
@@ -209,9 +223,29 @@ class Asked:
 
     def _solved(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool
-    ) -> tuple[UnivariateSolver | SeparableSolver | NlpSolver, Answer]:
-        """The solver for the values of all symbols, and its answer."""
-        solver = self._solver_for(values)
+    ) -> tuple[Solver, Answer]:
+        """The solver for the values of all symbols, and its answer; of a piecewise question that of
+        the best part."""
+        if not self._piecewise:
+            return self._solved_by(self._solver_for(values), values, level, seed, proofs)
+        parts = parts_of(self.formulated, values)
+        solved = [
+            self._solved_by(self._solver_for(values, part.formulated), values, level, seed, proofs)
+            for part in parts
+        ]
+        answered = [(part, answer) for part, (_, answer) in zip(parts, solved, strict=True)]
+        best = best_of(self.formulated, answered)
+        return solved[best][0], joined(self.formulated, answered, best)
+
+    def _solved_by(
+        self,
+        solver: Solver,
+        values: Mapping[sp.Symbol, float],
+        level: float,
+        seed: int,
+        proofs: bool,
+    ) -> tuple[Solver, Answer]:
+        """The solver and its answer."""
         check_given_constraints(solver.formulated, values)
         answer = _violated_answer(solver, values, level)
         if answer is None:
@@ -221,7 +255,7 @@ class Asked:
             and isinstance(solver, UnivariateSolver)
             and solver.problem.follow
         ):
-            # an unknown that an equation gives may have no value for some of the other
+            # an unknown determined by an equation may be undefined for some values of the others
             other = NlpSolver(solver.formulated, complete_problem(solver.formulated)).answer(
                 values, level, seed, proofs=proofs
             )
@@ -233,7 +267,7 @@ class Asked:
 
         Args:
             values: given or setting -> number, label -> number, or a sequence of such.
-            options: those of `answer`.
+            options: the options of `answer`.
 
         Returns:
             An answer for each combination, the last name varying fastest.
@@ -253,8 +287,14 @@ class Asked:
 
     @cached_property
     def _without_bounds(self) -> tuple[Asked, dict[str, Relaxed]] | None:
-        """The question about the fits without bounds on which they lie; None where none does."""
-        fits = {use: relaxed(use, f) for use, f in self._loaded.items() if isinstance(f, Fit)}
+        """The question about the fits without their active bounds between parameters; None if there
+        are no such bounds.
+        """
+        fits = {
+            use: refit_without_bounds(use, f)
+            for use, f in self._loaded.items()
+            if isinstance(f, Fit)
+        }
         relaxed_fits = {use: one for use, one in fits.items() if one is not None}
         if not relaxed_fits:
             return None
@@ -262,15 +302,21 @@ class Asked:
         return Asked(self.question, **{**self._loaded, **others}), relaxed_fits
 
     def _solver_for(
-        self, values: Mapping[sp.Symbol, float]
-    ) -> UnivariateSolver | SeparableSolver | NlpSolver:
-        """The solver of the question, from whose formulas settings of value 0 are removed."""
+        self, values: Mapping[sp.Symbol, float], part: FormulatedQuestion | None = None
+    ) -> Solver:
+        """The solver of the question, or of a part of it, from whose formulas settings of value 0 are
+        removed."""
         # without the terms that a setting of 0 removes, a problem may separate or become convex
         nothing = frozenset(s for s in self.formulated.settings.values() if values[s] == 0)
-        if nothing not in self._solvers:
-            formulated = self.formulated.without(nothing) if nothing else self.formulated
-            self._solvers[nothing] = choose_solver(formulated, eliminate(formulated))
-        return self._solvers[nothing]
+        formulated = self.formulated if part is None else part
+        key = nothing, formulated.goal, formulated.conditions
+        if key not in self._solvers:
+            formulated = formulated.without(nothing) if nothing else formulated
+            self._solvers[key] = choose_solver(formulated, eliminate(formulated))
+        return self._solvers[key]
+
+    def _has_several_parts(self, values: Mapping[sp.Symbol, float]) -> bool:
+        return self._piecewise and len(parts_of(self.formulated, values)) > 1
 
 
 def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:
@@ -278,7 +324,7 @@ def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:
 
 
 def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each choice of one value for each name.
+    """Yield each combination of one value per name.
 
     Args:
         values: name -> its values.
@@ -288,11 +334,11 @@ def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]
 
 
 def _violated_answer(
-    solver: UnivariateSolver | SeparableSolver | NlpSolver,
+    solver: Solver,
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
-    """The answer where a constraint without unknowns is violated; None if all hold."""
+    """The answer if a constraint without unknowns is violated; None if all hold."""
     formulated = solver.formulated
     conditions = (
         solver.problem.conditions if isinstance(solver, UnivariateSolver) else formulated.conditions
@@ -314,11 +360,11 @@ def _violated_answer(
 def _is_certainly_violated(
     condition: AlgebraicConstraint, values: Mapping[sp.Symbol, float]
 ) -> bool:
-    """Whether a condition in which the unknowns cancel is violated for certain."""
+    """Whether a condition in which the unknowns cancel is certainly violated."""
     symbols = sorted(condition.margin.free_symbols, key=str)
     tape = compile_tape([condition.margin], symbols)
     try:
-        # the violation was found in float64, where it may be rounding
+        # the violation was found in float64, where it may be a rounding error
         sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
     except (OverflowError, ValueError):  # a value that is not finite
         return False
@@ -336,8 +382,8 @@ def solve(
     """Answer a question.
 
     Args:
-        question: its name, the path of its file, or as it was parsed.
-        discrepancy, safe: as `Asked.answer` takes them.
+        question: the name of a shipped question, the path of its file, or a parsed question.
+        discrepancy, safe: as for `Asked.answer`.
         given: for each use of the question a fit, its path, or its law's parameters; for each
             given a number in its unit.
 
@@ -353,9 +399,7 @@ def solve(
     return Asked(question, **fits).answer(given, discrepancy=discrepancy, safe=safe)
 
 
-def choose_solver(
-    formulated: FormulatedQuestion, problem: ReducedProblem
-) -> UnivariateSolver | SeparableSolver | NlpSolver:
+def choose_solver(formulated: FormulatedQuestion, problem: ReducedProblem) -> Solver:
     """Choose the solver for a question: one unknown, separable unknowns, or coupled unknowns.
 
     Args:
@@ -365,11 +409,20 @@ def choose_solver(
     Returns:
         The solver.
     """
-    # certified solvers first: that of several coupled unknowns relies on local searches
-    if problem.single is not None:
+    # certified solvers first: that for several coupled unknowns relies on local searches
+    if problem.only_unknown is not None:
         return UnivariateSolver(formulated, problem)
     parts = separate(problem)
     return NlpSolver(formulated, problem) if parts is None else SeparableSolver(formulated, parts)
+
+
+def _asked_fit(given: Any, fit: Fit | Fits | Mapping[str, float]) -> AskedFit:
+    """What is known of a fit, from what was given for it."""
+    if isinstance(fit, Mapping):
+        return AskedFit(values={name: float(value) for name, value in fit.items()})
+    parts = fit.parts if isinstance(fit, Fits) else (fit,)
+    file = str(given) if isinstance(given, (str, Path)) else ""
+    return AskedFit(file, fit.law.digest, tuple(part.data.digest for part in parts))
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

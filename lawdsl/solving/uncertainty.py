@@ -1,4 +1,4 @@
-"""The errors of fits and gradients by their parameters -> intervals of an answer.
+"""The errors of fits, and gradients with respect to their parameters -> intervals of an answer.
 
 First-order propagation: the variance of a function with gradient g is sum_i g_i' C_i g_i over
 independent fits with covariances C_i, and the half-width is t sqrt(variance), with the quantile t
@@ -23,18 +23,18 @@ from lawdsl.solving.result_under_law_error import Ends
 Array = NDArray[np.float64]
 
 
-ZERO_WIDTH_RTOL = 1e-12  # relative: so narrow an interval is one of rounding
+ZERO_WIDTH_RTOL = 1e-12  # relative: such a narrow interval is rounding error
 
 
 def interval(value: float, half: float) -> Ends | None:
-    """Give the ends of an interval from its centre and half-width.
+    """Return the ends of an interval from its centre and half-width.
 
     Args:
         value: the centre.
         half: the half-width, which may be nan or inf.
 
     Returns:
-        value - half and value + half; None where the half-width is not finite, or zero to rounding.
+        value - half and value + half; None if the half-width is not finite, or zero up to rounding.
     """
     is_known = math.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(value)
     return (value - half, value + half) if is_known else None
@@ -45,8 +45,8 @@ class FitErrors:
     """The errors of one fit.
 
     Attributes:
-        spread: their joint distribution; None where it is not known.
-        positions: where its parameters are among those of all fits, once for each use of it.
+        spread: their joint distribution; None if it is not known.
+        positions: the positions of its parameters among those of all fits, once for each use of it.
     """
 
     spread: Spread | None
@@ -55,10 +55,10 @@ class FitErrors:
 
 @dataclass(frozen=True)
 class FitUncertainty:
-    """The errors of several fits, which are independent of each other.
+    """The errors of several independent fits.
 
     Attributes:
-        symbols: the fitted parameters, use after use.
+        symbols: the fitted parameters, in the order of the uses.
         parts: the fits, each once.
     """
 
@@ -67,7 +67,7 @@ class FitUncertainty:
 
     @classmethod
     def of(cls, sources: Sequence[FitSource]) -> FitUncertainty:
-        """Combine the errors of fits; a fit that is used twice has equal errors for both uses."""
+        """Combine the errors of fits; a fit that is used twice has the same errors for both uses."""
         symbols: list[sp.Symbol] = []
         parts: list[FitErrors] = []
         for source in sources:
@@ -77,7 +77,8 @@ class FitUncertainty:
                 spread, names = None, list(source.symbols)
             positions = slice(len(symbols), len(symbols) + len(names))
             symbols += [source.symbols[name] for name in names]
-            # errors of one fit are not independent: its uses add as gradients, not as variances
+            # errors of one fit are not independent: contributions of its uses are added to the
+            # gradient, not to the variance
             earlier = [] if spread is None else [part.spread for part in parts]
             if spread not in earlier:
                 parts.append(FitErrors(spread, (positions,)))
@@ -87,18 +88,19 @@ class FitUncertainty:
         return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
-        """Give half-widths of intervals of functions of the fitted parameters.
+        """Return half-widths of intervals of functions of the fitted parameters.
 
         half = t(dof) sqrt(V) with V = sum_i V_i and dof = V^2 / sum_i (V_i^2 / dof_i), where V_i =
         g' C_i g is the variance by fit i: Satterthwaite (1946), Welch (1947).
 
         Args:
-            gradients: the gradients of functions by the parameters, shape (parameters, points).
+            gradients: the gradients of functions with respect to the parameters, shape (parameters,
+                points).
             level: 0.95 for 95 %.
 
         Returns:
-            Shape (points,): nan where the errors of a fit that matters are not known, inf where
-            its rows do not determine the function.
+            Shape (points,): nan if the errors of a relevant fit are not known, inf if its rows do
+            not determine the function.
         """
         if not self.parts:
             return np.zeros(gradients.shape[1])
@@ -108,9 +110,9 @@ class FitUncertainty:
             size = np.sum([np.abs(gradients[positions]) for positions in part.positions], axis=0).T
             fit_gradients = np.where(
                 np.abs(fit_gradients) <= ZERO_WIDTH_RTOL * size, 0.0, fit_gradients
-            )  # what cancels to rounding
+            )  # contributions that cancel up to rounding
             errors = np.nan if part.spread is None else part.spread.errors(fit_gradients)
-            # a fit that does not matter must not make the result unknown by its unknown errors
+            # a fit without influence must not make the result unknown due to its unknown errors
             variances.append(np.where(np.any(fit_gradients != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)
         total = np.sum(variances, axis=0)
@@ -131,20 +133,22 @@ class FitUncertainty:
             seed: the seed of the draws.
 
         Returns:
-            Shape (count, parameters), 0 for a fit without known errors; None where no fit has any.
+            Shape (count, parameters), 0 for a fit without known errors; None if no fit has known
+            errors.
         """
         if all(part.spread is None for part in self.parts):
             return None
         deviations = np.zeros((count, len(self.symbols)))
         for number, part in enumerate(self.parts):
             if part.spread is not None:
-                # a seed each: equal draws would make independent fits err together
+                # a separate seed each: equal draws would correlate independent fits
                 drawn = part.spread.draws(count, seed + number)
                 for positions in part.positions:
                     deviations[:, positions] = drawn
         return deviations
 
     def is_known(self, gradients: Array) -> bool:
-        """Whether the errors of all fits are known on which functions with these gradients, shape
-        (parameters, points), depend."""
+        """Whether the errors are known of all fits on which functions with these gradients, shape
+        (parameters, points), depend.
+        """
         return bool(np.all(np.isfinite(self.half_widths(gradients, 0.9))))

@@ -14,11 +14,11 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.formulate.sources import FitSource
 
-MIN_ANSWERED_SHARE = 0.99  # of the draws have an answer
+MIN_ANSWERED_SHARE = 0.99  # share of the draws that must have an answer
 
 
 class MissingInterval(Enum):
-    """Why an answer has no interval, in words."""
+    """The reason why an answer has no interval, as text."""
 
     ERRORS = "the errors of the fits do not say how far off the answer is"
     DERIVATIVE = "the errors of the fits are known, but not how the answer changes with them"
@@ -47,7 +47,7 @@ def answer_warnings(
         values: symbol -> value of all symbols, unknowns at the answer.
         errors_known: whether the errors of the fits give an interval.
         answered_share: the share of Monte Carlo draws that have an answer, 0 to 1.
-        lacking: why an interval is missing.
+        lacking: the reason why an interval is missing.
 
     Returns:
         Diagnostics without duplicates.
@@ -61,7 +61,7 @@ def answer_warnings(
 
 
 def _fit_warnings(formulated: FormulatedQuestion) -> Iterator[Diagnostic]:
-    """Fits that are not trusted, and numbers that break a bound."""
+    """Warnings about fits that are not trusted, and about given numbers that violate a bound."""
     for source in formulated.sources:
         named = formulated.question.uses[source.use].name
         if source.law.name != named:
@@ -81,7 +81,7 @@ def _fit_warnings(formulated: FormulatedQuestion) -> Iterator[Diagnostic]:
 
 
 def _ignored_variables(formulated: FormulatedQuestion, source: FitSource) -> list[str]:
-    """The variables that the question gives values to and the fitted law lacks."""
+    """The variables for which the question provides values and which the fitted law lacks."""
     names = (*source.rests, *(q.name for q in source.law.variables))
     law_variables = {name.partition("[")[0] for name in names}
     question_variables = [
@@ -111,7 +111,7 @@ def _interval_warnings(
     answered_share: float,
     lacking: MissingInterval,
 ) -> Iterator[Diagnostic]:
-    """Intervals that are missing, or that some draws have no part in."""
+    """Warnings about missing intervals, and about draws without an answer."""
     if any(s.fit is None for s in formulated.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
@@ -119,7 +119,7 @@ def _interval_warnings(
     elif not errors_known:
         yield Diagnostic("F0504", lacking.value, "warning", help=MISSING_INTERVAL_HELP[lacking])
     elif answered_share < MIN_ANSWERED_SHARE:
-        # rounded down: a share below the limit must not be shown as the limit
+        # rounded down, since a share below the limit must not be shown as the limit
         share = math.floor(100 * answered_share)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"

@@ -1,7 +1,8 @@
-"""Fits that lie on a bound between parameters -> the same fits without it.
+"""Fits with active bounds between parameters -> the same fits without these bounds.
 
-D-CPT's C > C0 makes the law claim that more data of a domain always help. Where the rows say otherwise
-the fit lies on that bound, and so do its answers: they say what the bound says, not what the rows do.
+The bound C > C0 of D-CPT makes the law claim that more data of a domain always help. If the rows
+contradict this, the fit is on the bound, and its answers are determined by the bound instead of the
+rows.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from lawdsl.law.law import Law
 from lawdsl.solving.result import Answer
 from lawdsl.solving.result_under_law_error import WithoutBounds
 
-STARTS = 12  # of a fit without a bound, which is an easier one
-# too few rows, and no start at which the law has a value
+STARTS = 12  # starts of a fit without a bound, which is easier
+# too few rows, and no start at which the law is defined
 WITHOUT_FIT = ("D0110", "F0107")
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """A fit without the bounds on which it lies.
+    """A fit without its active bounds between parameters.
 
     Attributes:
-        use: what the question calls it.
-        bounds: as the law declares them.
-        fit: the fit without them, to the rows that the fit keeps.
-        ratio: its mean loss, relative to that of the fit on the bound, on the rows that this keeps.
+        use: its name in the question.
+        bounds: the omitted bounds as declared.
+        fit: the fit without them, to the rows that the original fit stores.
+        ratio: its mean loss relative to that of the original fit, on the same rows.
     """
 
     use: str
@@ -47,7 +48,7 @@ class Relaxed:
 
 
 def active_bounds(fit: Fit, law: Law) -> tuple[str, ...]:
-    """The bounds between parameters on which a fit lies, as its law declares them."""
+    """The bounds between parameters that are active in a fit, as declared in its law."""
     names = {q.symbol for q in law.parameters}
     return tuple(
         f"{q.name} {bound.relation} {bound.text}"
@@ -59,17 +60,17 @@ def active_bounds(fit: Fit, law: Law) -> tuple[str, ...]:
     )
 
 
-def relaxed(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
-    """Fit a law without the bounds between parameters on which its fit lies.
+def refit_without_bounds(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
+    """Fit a law again without the bounds between parameters that are active in its fit.
 
     Args:
-        use: what the question calls the fit.
+        use: the name of the fit in the question.
         fit: the fit.
         seed: the seed of the starts.
 
     Returns:
-        None where it lies on none; where it keeps no rows, or weights of the table, which are not
-        among these; and where there is no such fit.
+        The fit; None if no bound is active, if the original fit stores no rows or uses weights of
+        the table, which are not stored, and if the fit fails.
     """
     if fit.rows is None or fit.data.weights is not None:
         return None
@@ -112,7 +113,7 @@ def relaxed(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
 
 
 def _loss_parameters(fit: Fit, law: Law) -> dict[str, float]:
-    """The parameters of the loss that a fit has minimised: delta, quantile."""
+    """The parameters of the loss that a fit minimised: delta, quantile."""
     own = law.objective
     if fit.objective.name == own.text(law.output):  # which rounds them
         return dict(zip(own.row.parameters, own.parameters, strict=True))
@@ -120,23 +121,23 @@ def _loss_parameters(fit: Fit, law: Law) -> dict[str, float]:
 
 
 def _mean_loss(fit: Fit, rows: ConditioningRows, law: Law, objective: Objective) -> float:
-    """The mean loss of a fit, over rows."""
+    """The mean loss of a fit over rows."""
     columns, target = rows.arrays([q.name for q in law.variables])
     problem = problem_of(law, columns, target, objective)
     values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     theta = np.array([values[q.name] for q in law.parameters])
-    with np.errstate(all="ignore"):  # the law may have no value at a row
+    with np.errstate(all="ignore"):  # the law may be undefined at a row
         residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
         return float(np.mean(rho(residuals, objective)))
 
 
-def beside(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answer:
-    """An answer with that of the fits without the bounds on which they lie.
+def with_relaxed_answer(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answer:
+    """The answer, extended by that of the fits without their active bounds between parameters.
 
     Args:
-        answer: of the fits as they are.
-        without: of the fits without these bounds.
-        fits: use -> its fit without them.
+        answer: the answer by the original fits.
+        without: the answer by the fits without these bounds.
+        fits: use -> the fit without the bounds.
     """
     bounds = {use: one.bounds for use, one in fits.items()}
     result = WithoutBounds(
@@ -153,7 +154,7 @@ def beside(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answ
 
 
 def _free_name(name: str, table: Mapping[str, object]) -> str:
-    """A name that no column has."""
+    """A name that no column of a table has."""
     while name in table:
         name += "_"
     return name

@@ -22,7 +22,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[Path, Path]]:
     """Create folders atomically: each is written beside its target, synced, and renamed at the end.
 
-    Until then the targets are unchanged. What a process that died has left beside them is removed.
+    Until then the targets are unchanged. Partial folders left by processes that died are removed.
 
     Args:
         folders: the targets.
@@ -36,12 +36,12 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
             written (R0209, R0211), another process that makes it (R0212).
     """
     targets = {folder: folder.resolve() for folder in folders}
-    partial_folders = {folder: _beside(target, "partial") for folder, target in targets.items()}
+    partial_folders = {folder: _sibling(target, "partial") for folder, target in targets.items()}
     with ExitStack() as exit_stack, writing(partial_folders.values()):
         for target in targets.values():
             _check(target, force)
         for folder, partial in partial_folders.items():
-            exit_stack.enter_context(_held(partial, targets[folder]))
+            exit_stack.enter_context(_locked(partial, targets[folder]))
             _check(targets[folder], force)  # another process may have made it meanwhile
         yield partial_folders
         for partial in partial_folders.values():
@@ -57,7 +57,7 @@ def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) ->
 
     Args:
         partial: the folders that are written.
-        done: gives the fraction of the work that is done, 0 to 1.
+        done: returns the fraction of the work that is done, 0 to 1.
 
     Returns:
         A context manager.
@@ -93,21 +93,24 @@ def _check(target: Path, force: bool) -> None:
     raise LawdslError(Diagnostic("R0205", message, place=str(target), help=help))
 
 
-def _beside(target: Path, what: str) -> Path:
+def _sibling(target: Path, what: str) -> Path:
+    """The path of a hidden folder beside a target."""
     return target.parent / f".{target.name}.{what}"
 
 
 @contextmanager
-def _held(partial: Path, target: Path) -> Iterator[None]:
+def _locked(partial: Path, target: Path) -> Iterator[None]:
     """Lock an empty partial folder while the block runs; it is removed if the block fails."""
     partial.mkdir(parents=True, exist_ok=True)
     handle = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with suppress(OSError):  # a file system without locks
             _lock(handle, partial)
-        # the lock is on the folder that was opened, whatever has that name by now
+        # the lock is on the opened folder, whichever folder has its name now
         if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(handle)):
-            raise _made_by_another(target)  # it was moved to its place before this one held it
+            raise _made_by_another(
+                target
+            )  # it was renamed to its target before this process had the lock
         try:
             restore_folder(target)
             for path in partial.iterdir():
@@ -131,7 +134,9 @@ def _full(error: OSError, folders: list[Path], done: float, location: str) -> La
     written = sum(path.stat().st_size for folder in folders for path in folder.iterdir())
     notes = []
     with suppress(OSError):
-        free = shutil.disk_usage(location).free + written  # what was written is removed
+        free = (
+            shutil.disk_usage(location).free + written
+        )  # after the partial folders have been removed
         notes.append(f"{free:,} bytes are free")
     if done > 0:
         notes.append(f"about {int(written / done):,} bytes are needed")

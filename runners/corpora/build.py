@@ -16,13 +16,14 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from .atomic_folders import new_folders, writing
 from .corpus import Corpus, open_corpus, paragraph_keys
-from .deduplication import Deduplicate, Sieve, document_key
+from .deduplication import Deduplicate, Deduplicator, document_key
 from .documents import Progress, TextDocument, find_files, read_documents
 from .token_documents import with_text
 from .tokenizer import Tokenizer, load_tokenizer
 from .writer import Writer
 
-# What is there twice in a batch goes to the first part that has it: another batch, other corpora.
+# A paragraph that occurs twice in a batch goes to the first part that has it: the batch size
+# determines the corpora.
 BATCH_DOCUMENTS = 256  # greatest number of documents in a batch
 BATCH_CHARACTERS = 2 << 20  # greatest number of characters in a batch of several documents
 
@@ -53,7 +54,7 @@ def write_corpus(
     Args:
         inputs: files and folders of text.
         folder: the folder of the corpus.
-        tokenizer: or the path of one.
+        tokenizer: the tokenizer, or its path.
         options: keyword arguments of `write_corpora`.
 
     Returns:
@@ -86,7 +87,7 @@ def write_corpora(
     Args:
         inputs: files and folders of text, or of tokens of the tokenizer.
         parts: folder -> part; shares that sum to less than 1 omit documents.
-        tokenizer: or the path of one.
+        tokenizer: the tokenizer, or its path.
         glob, text_field: of files in folders; of JSON lines and Parquet, where a column may have
             lists of tokens.
         deduplicate: remove repeated paragraphs, or only repeated documents.
@@ -104,12 +105,12 @@ def write_corpora(
     _check_apart(parts, [*inputs, *against])
     encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
     files = find_files(inputs, glob)
-    sieve = Sieve(deduplicate, [paragraph_keys(folder) for folder in against])
+    sieve = Deduplicator(deduplicate, [paragraph_keys(folder) for folder in against])
     laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
-    work = Work(len(laps), progress)
+    work = BuildProgress(len(laps), progress)
     with new_folders(parts, force) as partial, writing(partial.values(), work.done):
         drafts = [
-            Draft(part, keys, Writer(partial[folder], part.name, encoder))
+            PartialCorpus(part, keys, Writer(partial[folder], part.name, encoder))
             for (folder, part), keys in zip(parts.items(), _ranges(parts.values()), strict=True)
         ]
         for first, share in laps.items():
@@ -120,7 +121,7 @@ def write_corpora(
                     draft.add(batch, sieve)
             for draft in some:
                 draft.writer.finish(draft.part.max_tokens)
-            sieve.bar()
+            sieve.exclude_seen()
         source = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
         others = {"deduplicate": deduplicate, "against": [str(path) for path in against]}
         for draft in drafts:
@@ -129,8 +130,8 @@ def write_corpora(
 
 
 @dataclass
-class Draft:
-    """A part being written: the hashes of its documents, and counts of documents read."""
+class PartialCorpus:
+    """A part while it is written: the hashes of its documents, and the number of documents read."""
 
     part: CorpusPart
     keys: range
@@ -138,8 +139,8 @@ class Draft:
     read: int = 0
     offered: int = 0
 
-    def add(self, batch: Sequence[tuple[TextDocument, int]], sieve: Sieve) -> None:
-        """Write those documents that belong to the part.
+    def add(self, batch: Sequence[tuple[TextDocument, int]], sieve: Deduplicator) -> None:
+        """Write the documents of a batch that belong to the part.
 
         Args:
             batch: documents with their hashes.
@@ -148,7 +149,7 @@ class Draft:
         mine = [(document, key) for document, key in batch if key in self.keys]
         self.read += len(mine)
         self.offered += len(batch)
-        self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
+        self.writer.add(sieve.distinct(mine), self.part.max_document_tokens)
 
     def describe(self, sources: dict[str, Any]) -> None:
         """Write the facts of the corpus.
@@ -167,9 +168,10 @@ class Draft:
         self.writer.describe(sources | part)
 
 
-class Work:
-    """How much of it is done. The files are read once for each wave of parts, and a wave writes a
-    share of the text."""
+class BuildProgress:
+    """The progress of the construction. The files are read once for each wave of parts, and each
+    wave writes a share of the text.
+    """
 
     def __init__(self, laps: int, progress: Progress | None) -> None:
         self.laps, self.progress = laps, progress
@@ -189,26 +191,26 @@ class Work:
         return read
 
     def done(self) -> float:
-        """The text that was written, as a share of all that was read."""
+        """The written text as a share of all text read."""
         return self.earlier + self.share * self.part
 
 
 def _share(parts: Iterable[CorpusPart], first: bool) -> Fraction | int:
-    """The share of all documents that goes to parts made first, or to the others."""
+    """The share of all documents in the parts that are made first, or in the others."""
     return sum(part.share for part in parts if part.first is first)
 
 
 def _ranges(parts: Iterable[CorpusPart]) -> Iterator[range]:
-    """The hashes, of 64 bits, that fall to each part."""
+    """The ranges of 64-bit hashes of the documents in each part."""
     start = Fraction(0)
     for part in parts:
-        # exact fractions, so that neighbouring ranges share no hash and leave out none
+        # exact fractions, so that adjacent ranges neither overlap nor leave gaps
         yield range(int(start * 2**64), int((start + part.share) * 2**64))
         start += part.share
 
 
 def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[TextDocument, int]]]:
-    """Documents with the hashes that decide to which part they fall."""
+    """Batches of documents with the hashes that assign them to parts."""
     batch: list[tuple[TextDocument, int]] = []
     size = 0
     for document in documents:
@@ -222,7 +224,7 @@ def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[TextDocum
 
 
 def _check_apart(parts: Mapping[Path, CorpusPart], sources: Sequence[str | Path]) -> None:
-    """Raise an error where a corpus would be read as text, or replace its own source."""
+    """Raise an error if a corpus would be read as text or would replace its own source."""
     for folder in parts:
         for source in map(Path, sources):
             target, other = folder.resolve(), source.resolve()

@@ -1,10 +1,10 @@
 """A corpus: a folder with the tokens of its documents, opened as memory-mapped arrays.
 
-* tokens.bin: the tokens of all documents, one after another, each ended by end-of-text;
-* documents.npy: where each document begins, and where the last one ends;
-* paragraphs.npy: keys of its paragraphs, for what must not overlap with it;
-* tokenizer.json: the tokenizer they were made with;
-* corpus.json: how many there are, the SHA-256 of the files, and where the text came from.
+* tokens.bin: the tokens of all documents, one after another, each ended by end-of-text; *
+documents.npy: where each document begins, and where the last one ends; * paragraphs.npy: the keys
+of its paragraphs, for excluding them from other corpora; * tokenizer.json: the tokenizer they were
+made with; * corpus.json: the numbers of tokens and documents, the SHA-256 of the files, the source
+of the text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..spec import canonical_json
 CORPUS_SCHEMA = 1
 FACTS = "corpus.json"
 HASHED = ("tokens.bin", "documents.npy", "tokenizer.json")
-"""What the fingerprint is of."""
+"""The files that determine the fingerprint."""
 KINDS = {
     "name": str,
     "tokens": int,
@@ -53,7 +53,7 @@ class Corpus:
     vocabulary: int
     end_of_text: int
     facts: dict[str, Any]
-    """What corpus.json says."""
+    """The content of corpus.json."""
 
     @property
     def tokenizer(self) -> str:
@@ -112,7 +112,7 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 
 def find_corpora(folder: str | Path) -> list[Path]:
-    """The folder if it is that of a corpus, else those in it that are.
+    """The folder itself if it is a corpus, else the corpora in it.
 
     Raises:
         LawdslError: it has no corpus (R0207).
@@ -123,14 +123,14 @@ def find_corpora(folder: str | Path) -> list[Path]:
     inside = sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
     corpora = [
         path for path in inside if not path.name.startswith(".")
-    ]  # else they are in the making
+    ]  # other folders with a dot are being written
     if not corpora:
         raise _no_corpus(folder)
     return corpora
 
 
 def is_corpus(folder: str | Path) -> bool:
-    """Whether a path is that of a corpus' folder."""
+    """Whether a path is the folder of a corpus."""
     return (Path(folder) / FACTS).is_file()
 
 
@@ -138,7 +138,7 @@ def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
     """The keys of the paragraphs of a corpus, sorted.
 
     Raises:
-        LawdslError: it is not a corpus (R0207), or its paragraphs are not what was written (R0208).
+        LawdslError: it is not a corpus (R0207), or its paragraphs have been altered (R0208).
     """
     path = Path(folder) / "paragraphs.npy"
     _same(path, _facts(Path(folder)).get("paragraphs_sha256"))
@@ -146,7 +146,7 @@ def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
 
 
 def mixed_tokenizers(corpora: Iterable[tuple[str, str]]) -> Diagnostic | None:
-    """Check that corpora that are used together have one tokenizer.
+    """Check that corpora that are used together have the same tokenizer.
 
     Tokens of one mean nothing to a model that was trained on those of another, and a loss per token
     of one cannot be compared with that of another.
@@ -155,7 +155,7 @@ def mixed_tokenizers(corpora: Iterable[tuple[str, str]]) -> Diagnostic | None:
         corpora: pairs of a name and the SHA-256 of a tokenizer.
 
     Returns:
-        The diagnostic R0210, or None where they agree.
+        The diagnostic R0210, or None if they agree.
     """
     groups: dict[str, list[str]] = {}
     for name, tokenizer in corpora:
@@ -182,7 +182,7 @@ def file_hash(path: Path) -> str:
 
 
 def check_hash(path: Path, actual: str, expected: str) -> None:
-    """Raise an error for a file whose hash differs from the one that was written with it.
+    """Raise an error for a file whose hash differs from the recorded one.
 
     Args:
         path: the path of the file, for the message.
@@ -240,7 +240,7 @@ def _documents(path: Path, facts: dict[str, Any]) -> NDArray[np.int64]:
 
 def _array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
-        # a pickle would run code of whoever wrote the corpus
+        # loading a pickle would execute code from the author of the corpus
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None

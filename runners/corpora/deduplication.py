@@ -29,14 +29,14 @@ _REST = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True)
-class Made:
-    """A document as it is written into a corpus, without repeated paragraphs.
+class DistinctDocument:
+    """A document without repeated paragraphs, ready to be written into a corpus.
 
     Attributes:
         key: the key of the whole document, before any paragraph was removed.
         paragraphs: keys of the remaining paragraphs that are not short.
-        tokens: those it was read with, shape (tokens,); None where it was read as text, or where
-            paragraphs were removed.
+        tokens: its original tokens, shape (tokens,); None if it was read as text or if paragraphs
+            were removed.
     """
 
     text: str
@@ -78,7 +78,7 @@ def hash64(text: str) -> int:
 
 
 class HashSet:
-    """A growing set of keys: sorted arrays of decreasing length, 8 bytes a key."""
+    """A growing set of keys: sorted arrays of decreasing length, 8 bytes per key."""
 
     def __init__(self, *levels: Keys) -> None:
         self.levels = [np.unique(level) for level in levels if len(level)]
@@ -87,7 +87,7 @@ class HashSet:
         """Which of the keys are in the set, shape (keys,)."""
         is_member = np.zeros(len(keys), dtype=np.bool_)
         for level in self.levels:
-            # a key above all others has the position behind the last
+            # the position of a key above all others is one past the end
             position = np.minimum(np.searchsorted(level, keys), len(level) - 1)
             is_member |= level[position] == keys
         return is_member
@@ -101,32 +101,32 @@ class HashSet:
             self.levels.append(new)
 
 
-class Sieve:
+class Deduplicator:
     """Removes repeated paragraphs or documents from a stream of documents.
 
     Args:
-        what: every paragraph that was in a document before, or only whole documents, or nothing.
-        barred: keys of paragraphs that are removed in any case.
+        what: which repetitions are removed: of paragraphs, of whole documents, or none.
+        excluded: keys of paragraphs that are always removed.
     """
 
-    def __init__(self, what: Deduplicate, barred: Sequence[Keys] = ()) -> None:
+    def __init__(self, what: Deduplicate, excluded: Sequence[Keys] = ()) -> None:
         self.what = what
-        self.barred = HashSet(*barred)
+        self.excluded = HashSet(*excluded)
         self.documents = HashSet()
         self.paragraphs = HashSet()
 
-    def bar(self) -> None:
+    def exclude_seen(self) -> None:
         """From now on, remove all paragraphs that have occurred so far."""
-        self.barred = HashSet(*self.barred.levels, *self.paragraphs.levels)
+        self.excluded = HashSet(*self.excluded.levels, *self.paragraphs.levels)
         self.paragraphs = HashSet()
 
-    def sift(self, documents: Sequence[tuple[TextDocument, int]]) -> list[Made]:
+    def distinct(self, documents: Sequence[tuple[TextDocument, int]]) -> list[DistinctDocument]:
         """Remove repetitions from documents, given with their keys; empty documents are omitted."""
         split = [
             [(text, key(text)) for text in paragraphs(document.text)] for document, _ in documents
         ]
         flat = np.array([k for parts in split for _, k in parts], dtype=np.uint64)
-        is_duplicate = self.barred.has(flat)
+        is_duplicate = self.excluded.has(flat)
         if self.what == "paragraphs":
             is_duplicate |= self.paragraphs.has(flat)
         old = {int(k) for k in flat[is_duplicate]}
@@ -143,7 +143,7 @@ class Sieve:
         return documents_left
 
     def _copies(self, keys: Sequence[int]) -> list[bool]:
-        """Which documents have occurred before."""
+        """For each document, whether it has occurred before."""
         if self.what == "none":
             return [False] * len(keys)
         copies, met = [], set[int]()
@@ -165,9 +165,11 @@ class Sieve:
 
 def _made(
     index: int, fresh: Sequence[tuple[str, int]], tokens: NDArray[Any] | None, *, cut: bool
-) -> Made | None:
+) -> DistinctDocument | None:
     """A document of the remaining paragraphs; None if they are blank, or if only short ones remain
     of a document that was cut."""
     text = "".join(text for text, _ in fresh)
     keys = tuple(k for _, k in fresh if k)
-    return Made(text, index, keys, tokens) if text.strip() and (keys or not cut) else None
+    return (
+        DistinctDocument(text, index, keys, tokens) if text.strip() and (keys or not cut) else None
+    )

@@ -1,6 +1,6 @@
 """Files -> documents, one after another: text, JSON lines, Parquet, and folders of them.
 
-Documents may be tokens already: lists of integers in Parquet, and data sets of Megatron.
+Documents may be tokenized already: lists of integers in Parquet, and data sets of Megatron.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Bytes = IO[bytes] | gzip.GzipFile | io.BufferedReader
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A text, and where it was read: a file, with the line or row in it.
+    """A text and its source: a file, with the line or row in it.
 
-    A document that is tokens already has these, shape (tokens,), and no text until it is decoded.
+    A tokenized document has `tokens`, shape (tokens,), and no text until it is decoded.
     """
 
     text: str
@@ -80,7 +80,7 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
             exists = path.exists()
             message = "this is not a regular file" if exists else "the file does not exist"
             raise _unreadable_error(message, path, "give the path of a file or folder")
-    # the index of a Megatron data set stands for its tokens, which lie beside it
+    # the index of a Megatron data set represents its tokens, which are in the same folder
     tokens = (path.with_suffix(DATA) if path.suffix == INDEX else path for path in files)
     files = [of if of.is_file() else path for path, of in zip(files, tokens, strict=True)]
     return list(dict.fromkeys(files))
@@ -101,7 +101,7 @@ def read_documents(
     Args:
         files: their paths.
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
-        progress: called with the bytes read so far, and the bytes of all files.
+        progress: called with the number of bytes read so far and that of all files.
         tokens: whether documents may be tokens, in a Megatron data set or a column of lists.
 
     Returns:
@@ -109,8 +109,8 @@ def read_documents(
 
     Raises:
         LawdslError: text that is not UTF-8 (R0201), not of its kind (R0202), or a document larger
-            than `MAX_RECORD_BYTES` (R0215), with the place; a file that cannot be read (R0203, R0217);
-            tokens where text is needed (R0218).
+            than `MAX_RECORD_BYTES` (R0215), with the place; a file that cannot be read (R0203,
+            R0217); tokens where text is required (R0218).
     """
     with _readable(files):
         sizes = [path.stat().st_size for path in files]
@@ -131,7 +131,7 @@ def read_documents(
 
 
 def part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Give the progress callback of one of several passes over files.
+    """Return the progress callback of one of several passes over files.
 
     Args:
         progress: the progress of all passes; None for none.
@@ -149,8 +149,8 @@ def end_of_piece(text: str, start: int, most: int) -> int:
 
     Args:
         text: the text.
-        start: where the piece begins.
-        most: its largest number of characters.
+        start: the position of its first character.
+        most: its maximum number of characters.
 
     Returns:
         The position after the piece.
@@ -165,7 +165,7 @@ def end_of_piece(text: str, start: int, most: int) -> int:
 
 
 def _inside(folder: Path, glob: str) -> Iterator[Path]:
-    """The files in a folder and the folders in it that fit."""
+    """The files in a folder and its subfolders that match the glob."""
 
     def fail(error: OSError) -> None:
         raise _unreadable_error(
@@ -204,7 +204,9 @@ def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[TextDocument]]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[Bytes, Callable[[], int]]]:
-    """A file, unpacked if need be, and how many of its bytes have been read."""
+    """A file, decompressed if necessary, and a function that returns the number of bytes read so
+    far.
+    """
     with path.open("rb") as raw:
         ending = path.suffix.lower()
         if ending == ".gz":
@@ -279,7 +281,7 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocumen
 
 
 def _field(line: str, text_field: str, location: str) -> str:
-    """The text in a line of JSON; halves of characters are replaced, as browsers do."""
+    """The text in a line of JSON; lone surrogates are replaced, as browsers do."""
     try:
         value: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -327,7 +329,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
             raise _damaged_document_error(message, str(path), help)
         dictionary_columns = (
             [text_field] if text_field in leaves else []
-        )  # a text that comes often is kept once
+        )  # a repeated text is stored once
         with pq.ParquetFile(path, read_dictionary=dictionary_columns) as file:
             rows, size = file.metadata.num_rows, path.stat().st_size
             number = 0
@@ -349,7 +351,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
 
 
 def _is_list_of_integers(kind: Any) -> bool:
-    """Whether a type of Arrow is that of a column of lists of integers."""
+    """Whether an Arrow type is that of a column of lists of integers."""
     import pyarrow as pa
 
     is_list = (
@@ -359,7 +361,7 @@ def _is_list_of_integers(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is that of a column of text, each text stored once or not."""
+    """Whether an Arrow type is that of a column of text, plain or dictionary-encoded."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -373,13 +375,13 @@ def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
     """The number of rows of a row group that are read together, so that they fit in memory.
 
     Raises:
-        LawdslError: the part takes far more memory than it does on the disk (R0215).
+        LawdslError: the row group is far larger in memory than on disk (R0215).
     """
     columns = [group.column(i) for i in range(group.num_columns)]
     mine = [c for c in columns if c.path_in_schema.partition(".")[0] == text_field]
     unpacked = sum(column.total_uncompressed_size for column in mine)
     packed = sum(column.total_compressed_size for column in mine)
-    # before anything is unpacked: a file of a megabyte may unpack to any size
+    # before anything is decompressed: a file of a megabyte may decompress to any size
     if unpacked > max(UNPACKED, RATIO * packed):
         raise _too_large_error(
             f"the text from here on takes {unpacked:,} bytes when it is unpacked; it",
@@ -439,7 +441,7 @@ READERS = {
     DATA: _megatron,
     INDEX: _megatron,
 }
-"""By the ends of names; all other files are text."""
+"""File extension -> reader; all other files are read as text."""
 PACKED = (".gz", ".zst")
 
 

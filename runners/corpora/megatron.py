@@ -24,11 +24,11 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 DATA, INDEX = ".bin", ".idx"
 MAGIC = b"MMIDIDX\x00\x00"
-LEGACY_MAGIC = b"TNTIDX\x00\x00"  # of the formats `lazy` and `cached` of old versions
+LEGACY_MAGIC = b"TNTIDX\x00\x00"  # the formats `lazy` and `cached` of old versions
 VERSION = 1
 HEADER = struct.Struct("<9sQBQQ")
-# Codes 6 and 7 are floating-point numbers, of either width: the versions differ. 9 and 10 are codes
-# of derived projects.
+# Codes 6 and 7 are floating-point types whose widths differ between versions; 9 and 10 are codes of
+# derived projects.
 DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2", 9: "<u4", 10: "<u8"}
 AGAIN = "bring both files again: one is torn, or of another data set"
 
@@ -39,7 +39,7 @@ class MegatronDataset:
 
     Attributes:
         tokens: shape (tokens,), an integer type.
-        starts, lengths: of each sequence, in tokens; shape (sequences,).
+        starts, lengths: the start and length of each sequence, in tokens; shape (sequences,).
         documents: the first sequence of each document, and the end of the last one; increasing.
     """
 
@@ -50,7 +50,9 @@ class MegatronDataset:
     documents: NDArray[np.int64]
 
     def read(self) -> Iterator[tuple[NDArray[Any], int]]:
-        """Yield the tokens of each document that has some, with the bytes of `.bin` before them."""
+        """Yield the tokens of each nonempty document with the number of bytes of `.bin` before
+        them.
+        """
         for first, last in pairwise(self.documents.tolist()):
             sequences = [
                 self.tokens[start : start + length]
@@ -67,7 +69,7 @@ def open_megatron(path: Path) -> MegatronDataset:
     """Open an indexed data set.
 
     Args:
-        path: its `.bin`; the `.idx` is beside it.
+        path: the `.bin`; the `.idx` is in the same folder.
 
     Returns:
         The data set; its sequences cover the file, and do not overlap.
@@ -122,23 +124,23 @@ def open_megatron(path: Path) -> MegatronDataset:
 
 
 def _uncovered(begins: NDArray[np.int64], ends: NDArray[np.int64], path: Path) -> str:
-    """Where sequences do not cover a file exactly; empty where they do.
+    """Describe where sequences do not cover a file exactly; empty if they do.
 
-    The index of another data set, or of other integers, mostly lies in the file: its tokens would
-    be read as others.
+    The index of another data set, or of another integer type, is often within the file; the tokens
+    would then be read wrongly.
 
     Args:
-        begins, ends: bytes of each sequence, which lie in the file; shape (sequences,).
+        begins, ends: first byte and end of each sequence, within the file; shape (sequences,).
         path: the file.
     """
     if not (ends > begins).all():
         has_tokens = ends > begins
         begins, ends = begins[has_tokens], ends[has_tokens]
-    if not (begins[1:] >= begins[:-1]).all():  # Megatron writes them in their order
+    if not (begins[1:] >= begins[:-1]).all():  # Megatron writes them in order
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], ends[order]
     size = path.stat().st_size
-    # a sequence begins where the one before it ends: (that end, this begin) of those that do not
+    # pairs (end, next begin) of adjacent sequences that differ
     seams = [(0, int(begins[0])), (int(ends[-1]), size)] if len(begins) else [(0, size)]
     wrong = np.flatnonzero(begins[1:] != ends[:-1])[:1]
     seams[1:1] = [(int(ends[i]), int(begins[i + 1])) for i in wrong]

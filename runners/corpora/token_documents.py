@@ -1,7 +1,7 @@
-"""Documents that are tokens already -> documents with their text and tokens, checked.
+"""Tokenized documents -> documents with text and tokens, checked.
 
-A corpus is split and deduplicated by text, so tokens are decoded for that; where nothing is removed
-from a document, its own tokens are written.
+A corpus is split and deduplicated by text, so tokens are decoded for this purpose; if nothing is
+removed from a document, its original tokens are written.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from .documents import TextDocument
 from .tokenizer import PIECE_CHARACTERS, Tokenizer, library_errors
 
-MAX_DOCUMENT_TOKENS = 1 << 20  # of a document; longer ones are cut, as long text files are
+MAX_DOCUMENT_TOKENS = (
+    1 << 20
+)  # maximum number of tokens per document; longer ones are cut, like long text files
 BATCH_TOKENS = PIECE_CHARACTERS  # decoded in one call
 
 
 def with_text(documents: Iterable[TextDocument], tokenizer: Tokenizer) -> Iterator[TextDocument]:
-    """Yield documents, those that are tokens cut where a document ends and with their text.
+    """Yield documents with their text; tokenized ones are split at ends of text.
 
     Args:
-        documents: texts, and tokens as `read_documents` gives them.
-        tokenizer: the one that the tokens were made with.
+        documents: texts and tokens from `read_documents`.
+        tokenizer: the tokenizer of the tokens.
 
     Returns:
         An iterator over documents in their order; their tokens have no end of text.
 
     Raises:
-        LawdslError: tokens that the tokenizer does not have, or null (R0218).
+        LawdslError: tokens outside the vocabulary of the tokenizer, or null (R0218).
     """
     batch: list[TextDocument] = []
     size = 0
@@ -53,7 +55,7 @@ def with_text(documents: Iterable[TextDocument], tokenizer: Tokenizer) -> Iterat
 
 
 def _checked(document: TextDocument, tokenizer: Tokenizer) -> NDArray[Any]:
-    """The tokens of a document, in the type that the tokenizer's corpora have."""
+    """The tokens of a document in the integer type of the tokenizer's corpora."""
     ids = np.asarray(document.tokens)
     if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < tokenizer.vocabulary:
         is_known = (ids >= 0) & (ids < tokenizer.vocabulary)
@@ -68,7 +70,7 @@ def _checked(document: TextDocument, tokenizer: Tokenizer) -> NDArray[Any]:
 
 
 def _pieces(ids: NDArray[Any], end_of_text: int) -> Iterator[NDArray[Any]]:
-    """The documents in a sequence of tokens that has some ends of text; empty ones are left out."""
+    """The nonempty documents in a sequence of tokens that contains ends of text."""
     ends = np.flatnonzero(ids == end_of_text).tolist()
     start = 0
     for end in (*ends, len(ids)):
@@ -78,7 +80,7 @@ def _pieces(ids: NDArray[Any], end_of_text: int) -> Iterator[NDArray[Any]]:
 
 
 def _decoded(batch: Sequence[TextDocument], tokenizer: Tokenizer) -> Iterator[TextDocument]:
-    """The documents with their text."""
+    """The documents with their decoded text."""
     if not batch:
         return
     texts = decode(tokenizer, [d.tokens for d in batch if d.tokens is not None])
@@ -87,7 +89,7 @@ def _decoded(batch: Sequence[TextDocument], tokenizer: Tokenizer) -> Iterator[Te
 
 
 def decode(tokenizer: Tokenizer, sequences: Sequence[NDArray[Any]]) -> list[str]:
-    """Decode tokens, special ones too.
+    """Decode tokens, including special tokens.
 
     Args:
         tokenizer: the tokenizer.

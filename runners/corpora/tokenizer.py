@@ -24,9 +24,13 @@ END_OF_TEXT = "<|endoftext|>"
 END_TOKENS = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")
 """Usual names of the token that ends a document."""
 SAMPLE_CHARACTERS = 8_000_000
-"""Sampled from each input to train a tokenizer; merges change little with more text."""
+"""Number of characters sampled from each input to train a tokenizer; more text changes the merges
+little.
+"""
 PIECE_CHARACTERS = 1 << 20
-"""Encoded in one call: an encoding takes some hundred bytes for each."""
+"""Maximum number of characters encoded in one call: an encoding takes some hundred bytes per
+character.
+"""
 BATCH_CHARACTERS = 2 * PIECE_CHARACTERS
 
 
@@ -81,7 +85,7 @@ def encode_texts(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> I
     Args:
         tokenizer: the tokenizer.
         texts: the texts.
-        offsets: whether to give the characters of each token.
+        offsets: whether to compute the character offsets of each token.
 
     Returns:
         An iterator over encodings, in the order of the texts.
@@ -159,7 +163,7 @@ def _abbreviated(text: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a file; none where it cannot be read."""
+    """The bytes of a file; empty if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
@@ -167,7 +171,7 @@ def _read(path: Path) -> bytes:
 
 
 def _patterns(content: bytes) -> list[str]:
-    """The regular expressions of a tokenizer.json; none where it is damaged."""
+    """The regular expressions of a tokenizer.json; empty if it is damaged."""
     try:
         stack = [parse_json(content, "tokenizer.json")]
     except ValueError:
@@ -195,14 +199,14 @@ def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokeni
         The tokenizer.
 
     Raises:
-        LawdslError: it cannot be read, or does not say which token ends a document (R0206).
+        LawdslError: it cannot be read, or does not define which token ends a document (R0206).
     """
     path = Path(source)
     path = path / "tokenizer.json" if path.is_dir() else path
     inner, content = _load(path)
     inner.no_truncation()
     inner.no_padding()
-    inner.encode_special_tokens = True  # else a document could end itself
+    inner.encode_special_tokens = True  # otherwise a document could contain its own end token
     vocabulary = inner.get_vocab(with_added_tokens=True)
     size = max(vocabulary.values(), default=-1) + 1
     names = (end_of_text,) if end_of_text else END_TOKENS
@@ -214,7 +218,7 @@ def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokeni
 
 
 def _load(path: Path) -> tuple[Any, bytes]:
-    """The tokenizer that the library loads from a file, and the bytes of the file."""
+    """The tokenizer that the library loads from a file, and the bytes of that file."""
     from tokenizers import Tokenizer as Inner
 
     help = "give the path of a tokenizer.json, or of a model's folder that has one"
@@ -238,7 +242,7 @@ def train_tokenizer(texts: Iterator[str], size: int) -> str:
 
     Args:
         texts: the training text.
-        size: the number of tokens, the first of which ends a document.
+        size: the size of the vocabulary; its first token ends a document.
 
     Returns:
         The tokenizer as JSON.
@@ -274,13 +278,13 @@ def sample(
     text_field: str = "text",
     progress: Progress | None = None,
 ) -> Iterator[str]:
-    """Sample documents of each input at even intervals, of about a given number of characters.
+    """Sample documents of each input at even intervals, up to about a given number of characters.
 
     Each input is read twice, since its size must be known first.
 
     Args:
         inputs: files and folders of text.
-        characters: the characters of the sample of each input.
+        characters: the number of characters sampled from each input.
         glob, text_field, progress: see `documents.read_documents` and `documents.find_files`.
 
     Returns:

@@ -22,15 +22,15 @@ from lawdsl.core.user_cache import user_cache
 from .corpus import HASHED, Corpus, check_hash, file_hash
 
 CACHE = ".verified.json"
-# seconds: within so many a file may change again and keep its time of change
+# seconds within which a file may change again without a new modification time
 UNCERTAIN_MTIME_SECONDS = 2.0
-MAX_CACHED_MACHINES = 256  # so that a folder which many short-lived machines share stays small
+MAX_CACHED_MACHINES = 256  # bounds the cache of a folder that many short-lived machines share
 
 Marks = dict[str, object]  # name of a file -> its mark and its hash
 
 
 def verify(corpora: Iterable[Corpus]) -> None:
-    """Compare every file of corpora that decides losses with the hash that was written with it.
+    """Compare the hashes of all files of corpora that determine losses with the recorded ones.
 
     A machine reads a file once: its hash is cached for as long as its size, its modification times
     and its inode are unchanged. The cache is a file in the folder of the corpus; where the folder
@@ -60,17 +60,18 @@ def verify(corpora: Iterable[Corpus]) -> None:
 
 
 def _hash(path: Path, entries: Iterable[object]) -> tuple[list[int] | None, str]:
-    """The hash of a file and a mark of its state; None if it changed too recently to be cached.
+    """The hash of a file and a mark of its state; the mark is None if the file changed too recently
+    to be cached.
 
     Args:
-        entries: both of them as they were when it was read before, from each cache that has them.
+        entries: mark and hash from an earlier reading, from each cache that has them.
     """
     mark = _mark(path)
     for entry in entries:
         if mark is not None and isinstance(entry, list) and len(entry) == 2 and entry[0] == mark:
             return mark, str(entry[1])
     digest = file_hash(path)
-    # a file that changed while it was read has a hash of neither state
+    # the hash of a file that changed while it was read belongs to neither state
     return (mark if mark == _mark(path) else None), digest
 
 
@@ -85,7 +86,7 @@ def _mark(path: Path) -> list[int] | None:
 
 
 def _cache_paths(folder: Path) -> Iterator[Path]:
-    """The files that may hold the hashes of a corpus, in the order in which they are tried."""
+    """The files that may store the hashes of a corpus, in the order in which they are tried."""
     yield folder / CACHE
     cache = user_cache("verified")
     if cache is not None:
@@ -103,7 +104,7 @@ def _read(cache: Path) -> dict[str, object]:
 
 
 def _cached(caches: Iterable[Mapping[str, object]]) -> list[Marks]:
-    """The hashes that this machine has cached, of each cache that has some."""
+    """The hashes that this machine has cached, for each cache that has some."""
     of_machine = (cache.get(socket.gethostname()) for cache in caches)
     return [hashes for hashes in of_machine if isinstance(hashes, dict)]
 

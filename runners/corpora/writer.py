@@ -13,35 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .corpus import CORPUS_SCHEMA, FACTS, HASHED, file_hash, fingerprint
-from .deduplication import Made
+from .deduplication import DistinctDocument
 from .token_documents import decode
 from .tokenizer import Encoded, Tokenizer, encode_texts
 
-RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they come
+RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, in order of writing
 
 
 class Writer:
     """Writer of one corpus: call `add` as often as needed, then `finish`, then `describe`.
 
-    Memory holds 28 bytes a document; no file stays open.
+    It takes 28 bytes of memory per document; no file remains open.
     """
 
     def __init__(self, folder: Path, name: str, tokenizer: Tokenizer) -> None:
         self.folder, self.name, self.tokenizer = folder, name, tokenizer
         self.tokens = self.documents = self.size = 0
-        self._lengths = array("q")  # of each document: tokens, bytes, paragraphs, key
+        self._lengths = array("q")  # for each document: tokens, bytes, paragraphs, key
         self._bytes = array("q")
         self._counts = array("i")
         self._keys = array("Q")
         for name in ("tokens.bin", RAW):
             (folder / name).touch()
 
-    def add(self, documents: Sequence[Made], longest: int | None = None) -> None:
+    def add(self, documents: Sequence[DistinctDocument], longest: int | None = None) -> None:
         """Write documents.
 
         Args:
             documents: the documents.
-            longest: of a document with more tokens, a piece at a random position is written.
+            longest: maximum number of tokens per document; of a longer one, a piece at a random
+                position is written.
         """
         texts = encode_texts(
             self.tokenizer, (d.text for d in documents if d.tokens is None), longest is not None
@@ -51,7 +52,7 @@ class Writer:
             (document, *self._piece(document, encoding, longest)) for document, encoding in pairs
         )
 
-    def write(self, documents: Iterable[tuple[Made, NDArray[Any], int]]) -> None:
+    def write(self, documents: Iterable[tuple[DistinctDocument, NDArray[Any], int]]) -> None:
         """Write documents with their tokens, without end of text, and the bytes of their text."""
         dtype, end = self.tokenizer.dtype, self.tokenizer.end_of_text
         tokens_path, raw_path = self.folder / "tokens.bin", self.folder / RAW
@@ -66,7 +67,7 @@ class Writer:
                 self.tokens += len(ids) + 1
 
     def finish(self, most: int | None = None) -> None:
-        """Complete the files; with `most` tokens, retain the documents of the smallest keys."""
+        """Complete the files; keep the documents with the smallest keys, up to `most` tokens."""
         lengths = np.array(self._lengths, dtype=np.int64)
         selected = np.arange(len(lengths))
         if most is not None and self.tokens > most:
@@ -102,9 +103,9 @@ class Writer:
         (self.folder / FACTS).write_text(text, encoding="utf-8")
 
     def _piece(
-        self, document: Made, encoding: Encoded | None, longest: int | None
+        self, document: DistinctDocument, encoding: Encoded | None, longest: int | None
     ) -> tuple[NDArray[Any], int]:
-        """The tokens of a document with room for the one that ends it, and the bytes of their text."""
+        """The tokens of a document without the final end of text, and the bytes of their text."""
         if encoding is not None:
             return _piece_of_text(document, encoding, longest)
         ids = document.tokens
@@ -117,7 +118,7 @@ class Writer:
         return ids, len(text.encode("utf-8"))
 
     def _keep(self, selected: NDArray[np.int64], bounds: NDArray[np.int64]) -> None:
-        """Only these documents, in this order."""
+        """Keep only these documents, in this order."""
         path, shorter = self.folder / "tokens.bin", self.folder / "kept.bin"
         tokens = np.memmap(path, dtype=self.tokenizer.dtype, mode="r")
         with shorter.open("wb") as file:
@@ -126,7 +127,7 @@ class Writer:
         os.replace(shorter, path)
 
     def _paragraphs(self, selected: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The keys of the paragraphs of these documents, sorted, once each."""
+        """The distinct keys of the paragraphs of these documents, sorted."""
         keys = np.fromfile(self.folder / RAW, dtype="<u8")
         if len(selected) < len(self._counts):
             bounds = _bounds(np.array(self._counts, dtype=np.int64))
@@ -152,9 +153,9 @@ def save(path: Path, array: NDArray[Any]) -> None:
 
 
 def _piece_of_text(
-    document: Made, encoding: Encoded, longest: int | None
+    document: DistinctDocument, encoding: Encoded, longest: int | None
 ) -> tuple[NDArray[Any], int]:
-    """As `Writer._piece`, for a document that was read as text."""
+    """Like `Writer._piece`, for a document that was read as text."""
     text, ids, offsets = document.text, encoding.ids, encoding.offsets
     if offsets is not None and longest is not None and len(ids) >= longest:
         first = document.key % (len(ids) - longest + 2)
@@ -165,5 +166,5 @@ def _piece_of_text(
 
 
 def _bounds(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each begins, and the last one ends."""
+    """The start of each document, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype("<i8")

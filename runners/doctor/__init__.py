@@ -1,1 +1,1 @@
-"""Checks that say whether a machine can train with this project, and how fast."""
+"""Checks whether a machine can train with this project, and how fast."""

@@ -19,10 +19,10 @@ def backends(names: Iterable[str]) -> list[str]:
     """Name the backends of attention among operators and kernels.
 
     Args:
-        names: the names of operators and kernels, as the profiler gives them.
+        names: the names of operators and kernels in the profiler.
 
     Returns:
-        flash, cuDNN, memory-efficient, math: those that ran.
+        The backends that ran, out of flash, cuDNN, memory-efficient and math.
     """
     text = "\n".join(names)
     return [backend for backend, pattern in PATTERNS if re.search(pattern, text, re.I)]

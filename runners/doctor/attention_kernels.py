@@ -1,4 +1,4 @@
-"""Which attention kernels run, seen by the profiler of torch in a forward and a backward pass."""
+"""The attention kernels that run in a forward and a backward pass, by the profiler of torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .attention_backends import KERNEL, backends
 from .records import CheckInput, Measurement
 from .small_runs import VOCABULARY, configuration
 
-SHAPE = configuration(256, 2, 4, 512)  # heads of 64, as most models have
+SHAPE = configuration(256, 2, 4, 512)  # head size 64, the usual one
 ROWS = 2
 SEQUENCE_CPU, SEQUENCE_GPU = 128, 1024
 FAST = ("flash", "cuDNN")
@@ -26,7 +26,7 @@ def attention_kernels(check_input: CheckInput) -> Iterator[Measurement]:
     """The backend of attention, by precision; on a GPU flash or cuDNN is expected in bfloat16."""
     for compiled in (False, True) if check_input.on_gpu and not check_input.quick else (False,):
         for low in (True, False):
-            names = profiled(check_input.device, low=low, compiled=compiled)
+            names = profiled_operators(check_input.device, low=low, compiled=compiled)
             used = backends(names)
             what = f"{'bfloat16' if low else 'float32'}, {'compiled' if compiled else 'eager'}"
             # the flash kernels of a GPU have no float32
@@ -46,13 +46,13 @@ def attention_kernels(check_input: CheckInput) -> Iterator[Measurement]:
                 yield Measurement(f"kernels in {what}", ", ".join(kernels) or "none recognised")
 
 
-def profiled(device: str, *, low: bool, compiled: bool) -> list[str]:
+def profiled_operators(device: str, *, low: bool, compiled: bool) -> list[str]:
     """Profile the loss of a small model with its gradient.
 
     Args:
         device: cpu or cuda.
-        low: whether in bfloat16.
-        compiled: whether by torch.compile.
+        low: whether to compute in bfloat16.
+        compiled: whether the model is compiled by torch.compile.
 
     Returns:
         The names of all operators and of all kernels of the device.
@@ -70,7 +70,7 @@ def profiled(device: str, *, low: bool, compiled: bool) -> list[str]:
             value = loss(tokens) / tokens.numel()
         value.backward()
 
-    both_passes()  # compilation is not profiled
+    both_passes()  # compilation is not profiled_operators
     activities = [ProfilerActivity.CPU]
     if device == "cuda":
         activities.append(ProfilerActivity.CUDA)

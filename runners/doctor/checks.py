@@ -115,4 +115,4 @@ CHECKS: tuple[DoctorCheck, ...] = (
         may_be_cut=True,
     ),
 )
-"""All checks. Those that say most about faults come first, for the time of all is limited."""
+"""All checks, the most informative about faults first, because the total time is limited."""

@@ -1,7 +1,7 @@
-"""Checks -> results: each in a process of its own, ended after its time, whatever it does.
+"""Checks -> results: each check runs in a process of its own that is ended at its time limit.
 
-A check may crash, hang, run out of memory or be killed: the figures that it had yielded until then
-are kept, and the other checks go on.
+A check may crash, hang, run out of memory or be killed: the figures that it has yielded are kept,
+and the other checks continue.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ WORK = "work"
 TIME_UP = 124  # exit code of a check that has reached its deadline
 LOG_TAIL_LINES = 12  # lines of a failed check's output that are reported
 MAX_LINE_CHARACTERS = 300  # characters of such a line
-END_SECONDS = 5.0  # that a check has to end its own processes
-LEAST_SECONDS = 3.0  # a check is not begun with less: torch alone takes as long to load
+END_SECONDS = 5.0  # seconds in which a check has to end its own processes
+LEAST_SECONDS = (
+    3.0  # seconds without which a check is not started: torch alone takes as long to load
+)
 QUOTED_PATH = re.compile(r"([\"'])/(?:[^\"'\n]*/)([^\"'/\n]*)\1")
 PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,;()]+/)+([^\s/:'\"<>|,;()]*)")
 
@@ -50,7 +52,7 @@ Announce = Callable[[DoctorCheck, CheckResult | None], None]
 class Session:
     """The folder of an examination, its results so far, and the process of the active check.
 
-    A context manager: its end, for whatever cause, ends that process and removes the folder.
+    A context manager: however the block ends, that process is ended and the folder removed.
     """
 
     def __init__(self) -> None:
@@ -81,13 +83,13 @@ def examine(
     machine: Machine | None = None,
     announce: Announce = lambda check, result: None,
 ) -> Examination:
-    """Do all checks, one after the other.
+    """Do all checks in order.
 
     Args:
         session: the folder to work in.
         device: cpu or cuda.
         checks: the checks, in this order.
-        quick: leave out those that are not quick.
+        quick: do_check only the quick checks.
         machine: the hardware available to checks; that of this machine if None.
         announce: called with each check when it begins, and again with its result.
 
@@ -104,7 +106,7 @@ def examine(
             result = CheckResult(check.name, check.shows, "not measured", why=why)
         else:
             announce(check, None)
-            result = do(session, check, device, quick=quick, left=left)
+            result = do_check(session, check, device, quick=quick, left=left)
         session.results.append(result)
         announce(check, result)
     return _examination(session, device, quick)
@@ -118,10 +120,10 @@ def interrupted(
     quick: bool = False,
     machine: Machine | None = None,
 ) -> Examination:
-    """End an examination before its end; a signal handler may call it.
+    """End an examination early; a signal handler may call it.
 
     Args:
-        session: its folder and results, which is closed.
+        session: its folder and results; it is closed.
         device: cpu or cuda.
         checks: the checks, in their order.
         quick: whether only the quick checks are requested.
@@ -133,7 +135,7 @@ def interrupted(
     machine = machine or this_machine()
     for check in checks[len(session.results) :]:
         figures = tuple(_figures(session.folder / check.name / FIGURES))
-        # what would not have been done anyway is not to be repeated
+        # checks that would have been skipped anyway need not be repeated
         why = _why_not(check, device, machine, quick, math.inf) or INTERRUPTED
         result = CheckResult(check.name, check.shows, "not measured", 0.0, figures, why)
         session.results.append(result)
@@ -148,7 +150,7 @@ def _examination(session: Session, device: Device, quick: bool) -> Examination:
 
 
 def _why_not(check: DoctorCheck, device: Device, machine: Machine, quick: bool, left: float) -> str:
-    """Why a check is not done; empty where it is."""
+    """Why a check is skipped; empty if it is not."""
     if check.needs != "cpu" and device == "cpu":
         return "it needs a GPU with CUDA" if check.needs == "cuda" else "it needs several GPUs"
     if check.needs == "several gpus" and len(machine.gpus) < 2:
@@ -160,7 +162,7 @@ def _why_not(check: DoctorCheck, device: Device, machine: Machine, quick: bool, 
     return ""
 
 
-def do(
+def do_check(
     session: Session,
     check: DoctorCheck,
     device: Device,
@@ -175,7 +177,7 @@ def do(
         check: the check.
         device: cpu or cuda.
         quick: whether its smallest version is requested.
-        left: seconds that are left for all checks.
+        left: remaining seconds for all checks.
 
     Returns:
         Its result.
@@ -200,7 +202,7 @@ def do(
         code = session.process.poll()
         _end(session.process)
     session.process = None
-    result = judged(check, _figures(folder / FIGURES), code, own if own <= left else None)
+    result = check_result(check, _figures(folder / FIGURES), code, own if own <= left else None)
     log_lines = _log_tail(folder / "log.txt") if result.status == "failed" else ()
     # a message of the check itself is the last line that it prints
     if code and code > 0 and log_lines:
@@ -209,16 +211,16 @@ def do(
     return replace(result, seconds=time.monotonic() - begun, log=log_lines)
 
 
-def judged(
+def check_result(
     check: DoctorCheck, figures: Sequence[Measurement], code: int | None, limit: float | None
 ) -> CheckResult:
     """Judge a check by its figures and by how its process ended.
 
     Args:
         check: the check.
-        figures: its figures, as many as it has yielded.
+        figures: the figures that it has yielded.
         code: the exit code, below 0 for a signal; None where it was ended because its time was up.
-        limit: the time limit of the check; None where that of all checks was shorter.
+        limit: the time limit of the check; None if the limit of all checks was shorter.
 
     Returns:
         The result, without its log and seconds.
@@ -250,8 +252,8 @@ def judged(
 
 
 def redacted(text: str) -> str:
-    """A text without what a report must not show: folders of paths, and the name of the host."""
-    # first, for the names of these may have spaces, at which an unquoted path seems to end
+    """Remove from a text what a report must not contain: folders of paths and the host name."""
+    # first, because these folder names may contain spaces, at which an unquoted path seems to end
     for folder in _private_folders():
         text = re.sub(rf"(?<![\w.]){re.escape(folder)}(?![\w-])", "/…", text)
     text = QUOTED_PATH.sub(r"\1…/\2\1", text)  # may have spaces
@@ -262,7 +264,7 @@ def redacted(text: str) -> str:
 
 
 def _private_folders() -> list[str]:
-    """The folders below which the paths of a report may lie, the longest first."""
+    """The folders whose names are removed from the paths of a report, the longest first."""
     folders = {sys.prefix, sys.base_prefix, tempfile.gettempdir(), str(PACKAGE)}
     folders.add(os.path.expanduser("~"))
     with suppress(OSError):  # it may be gone
@@ -273,7 +275,7 @@ def _private_folders() -> list[str]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The environment of a check: compile caches of its own, so that compilation is measured."""
+    """The environment of a check: it has its own compile caches, so that compilation is measured."""
     return {
         **os.environ,
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
@@ -284,20 +286,20 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process: SIGTERM, so that it ends what it has started, then SIGKILL for all."""
+    """End a process: SIGTERM, so that it ends its own processes, then SIGKILL for all."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=END_SECONDS)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    # bounded, for a signal handler may have interrupted another wait, which it cannot let go on
+    # bounded: a signal handler may have interrupted another wait, which cannot continue meanwhile
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=END_SECONDS)
 
 
 def _figures(path: Path) -> list[Measurement]:
-    """The figures that a check has yielded; a line that was cut off by its death is left out."""
+    """The figures that a check has yielded; an incomplete last line is omitted."""
     figures = []
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -29,10 +29,10 @@ WRONG = "the kernels of this device are less accurate than their precision"
 
 @dataclass(frozen=True)
 class Precision:
-    """A precision, and how far its results may be from float64, relative to their size.
+    """A precision, and the allowed relative deviation of its results from float64.
 
     The bounds are several times the unit roundoff: 2^-24 for float32, 2^-11 for TF32, 2^-9 for
-    bfloat16. A wrong mask, or a lost micro-batch, is off by more than 0.1.
+    bfloat16. A wrong mask, or a lost micro-batch, deviates by more than 0.1.
     """
 
     name: str
@@ -65,7 +65,7 @@ def compiled_gradients(check_input: CheckInput) -> Iterator[Measurement]:
 
 
 def _compiler_missing(check_input: CheckInput) -> str:
-    """Why torch.compile cannot work; empty where it can."""
+    """Why torch.compile cannot work; empty if it can."""
     if check_input.on_gpu:
         return "" if find_spec("triton") else "Triton is not installed"
     has_compiler = any(shutil.which(name) for name in ("g++", "clang++", "c++"))
@@ -84,7 +84,7 @@ def _gradients(check_input: CheckInput, *, compiled: bool) -> Iterator[Measureme
         if not check_input.on_gpu and (precision.gpu_only or (compiled and precision.autocast)):
             continue
         torch.backends.cuda.matmul.allow_tf32 = precision.tf32
-        own_loss, own_gradient = measured(
+        own_loss, own_gradient = loss_and_gradient(
             copy.deepcopy(model), tokens, check_input.device, precision, compiled=compiled
         )
         what = f"{precision.name}, {'compiled' if compiled else 'eager'}"
@@ -104,7 +104,7 @@ def reference(model: Any, tokens: Tensor) -> tuple[float, Tensor]:
         tokens: shape (rows, T + 1).
 
     Returns:
-        The loss in nats a token, and all gradients as one vector of float64.
+        The loss in nats per token, and all gradients as one vector of float64.
     """
     exact = copy.deepcopy(model).double()
     exact.set_attn_implementation("eager")
@@ -114,7 +114,7 @@ def reference(model: Any, tokens: Tensor) -> tuple[float, Tensor]:
     return float(loss.detach()), _flat(exact)
 
 
-def measured(
+def loss_and_gradient(
     model: Any, tokens: Tensor, device: str, precision: Precision, *, compiled: bool
 ) -> tuple[float, Tensor]:
     """Compute the mean loss and its gradient as the runner does.
@@ -127,7 +127,7 @@ def measured(
         compiled: whether by torch.compile.
 
     Returns:
-        The loss in nats a token, and all gradients as one vector of float64 on the CPU.
+        The loss in nats per token, and all gradients as one vector of float64 on the CPU.
     """
     model.to(device).train()
     loss = models.LanguageModelLoss(model)

@@ -12,8 +12,8 @@ from .records import CheckInput, Measurement, at_least, at_most
 from .small_runs import TINY, FinishedRun, order, start_run, wait_for_run, write_corpora
 
 STEPS, EVERY = 50, 5
-FALL = 0.5  # nats by which the loss falls in 50 steps, at least
-# nats by which losses may differ within 50 steps: rounding errors grow from step to step
+FALL = 0.5  # minimum decrease of the loss in 50 steps, in nats
+# maximum difference between losses within 50 steps, in nats: rounding errors grow from step to step
 FLOAT32, TF32, BFLOAT16 = 2e-3, 1e-2, 5e-2
 DIFFERS = "the losses drift apart by more than rounding"
 
@@ -58,24 +58,24 @@ TWO_GPUS: Variants = {
 
 def loss_curve(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of 50 steps against those of the CPU in float32."""
-    yield from _compared(check_input, CPU, ON_GPU if check_input.on_gpu else ON_CPU)
+    yield from _comparisons(check_input, CPU, ON_GPU if check_input.on_gpu else ON_CPU)
 
 
 def two_processes(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of two processes on the CPU, over gloo, against those of one."""
-    yield from _compared(check_input, CPU, PROCESSES)
+    yield from _comparisons(check_input, CPU, PROCESSES)
 
 
 def two_gpus(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of two GPUs, over NCCL, against those of one."""
     one = {"device": "cuda", "compile": False, "deterministic": True}
-    yield from _compared(check_input, one, TWO_GPUS)
+    yield from _comparisons(check_input, one, TWO_GPUS)
 
 
-def _compared(
+def _comparisons(
     check_input: CheckInput, how: Mapping[str, Any], variants: Variants
 ) -> Iterator[Measurement]:
-    """Do a reference in float32 and its variants at once; compare all their losses."""
+    """Run a reference in float32 and its variants concurrently; compare all their losses."""
     data = write_corpora(check_input.folder / "corpora")
     evaluate = tuple(range(0, STEPS + 1, EVERY))
     common: dict[str, Any] = {"steps": STEPS, "evaluate": evaluate}
@@ -90,14 +90,14 @@ def _compared(
             folder = check_input.folder / f"variant-{number}"
             workers.append(all_runs.enter_context(start_run(folder, ordered)))
         done = wait_for_run(check_input, reference)
-        yield at_least("fall of the loss", _fall(done), FALL, "nat", "the model does not learn")
+        yield at_least("fall of the loss", _decrease(done), FALL, "nat", "the model does not learn")
         for (name, (_, _, tolerance)), worker in zip(variants.items(), workers, strict=True):
             other = wait_for_run(check_input, worker)
             gap = float(np.abs(other.losses() - done.losses()).max())
             yield at_most(f"largest difference, {name}", gap, tolerance, "nat", DIFFERS)
 
 
-def _fall(run: FinishedRun) -> float:
-    """By how much the loss on the validation set falls, in nats a token."""
+def _decrease(run: FinishedRun) -> float:
+    """The decrease of the loss on the validation set, in nats per token."""
     first, last = run.rows[0]["losses"]["text"]["loss"], run.rows[-1]["losses"]["text"]["loss"]
     return float(first - last)

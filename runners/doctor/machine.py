@@ -1,4 +1,4 @@
-"""What the machine has: cores, memory, disk, GPUs, and the versions of what training uses."""
+"""The machine: cores, memory, disk, GPUs, and the versions of the software used in training."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or ma
 
 
 def machine(check_input: CheckInput) -> Iterator[Measurement]:
-    """The machine and the versions; fails where memory, disk or the GPU's driver do not suffice."""
+    """The machine and the versions; fails if memory, disk or the GPU driver do not suffice."""
     yield Measurement("lawdsl", lawdsl.__version__)
     yield Measurement(
         "lawdsl, installed from", _installed_from(Path(lawdsl.__file__).parent.parent)
@@ -62,7 +62,7 @@ def machine(check_input: CheckInput) -> Iterator[Measurement]:
 
 
 def _installed_from(folder: Path) -> str:
-    """Where the package comes from: a version that is being developed names many states.
+    """The source of the installed package: the version of a development state is ambiguous.
 
     Args:
         folder: the folder that has the package.
@@ -89,7 +89,7 @@ def _processor() -> Iterator[Measurement]:
     yield Measurement("processor", _line(CPUINFO, r"model name\s*:\s*(.+)") or platform.processor())
     yield Measurement("cores", os.cpu_count())
     yield Measurement("cores that may be used", this_machine().cores)
-    with suppress(OSError):  # times measured on a busy machine say little of it
+    with suppress(OSError):  # times measured on a busy machine are not representative
         yield Measurement("load of the last minute", os.getloadavg()[0], "processes")
     yield Measurement("threads of torch", torch.get_num_threads())
     yield Measurement("vector instructions of torch", torch.backends.cpu.get_cpu_capability())
@@ -128,7 +128,7 @@ def _memory() -> Iterator[Measurement]:
 
 
 def _gpus(check_input: CheckInput) -> Iterator[Measurement]:
-    """The GPUs as the driver and as torch see them, which must agree."""
+    """The GPUs as listed by the driver and by torch, which must agree."""
     listed, count = this_machine().gpus, torch.cuda.device_count()
     expected, why = "", ""
     if listed:
@@ -166,7 +166,7 @@ def _driver() -> str:
 
 
 def _first_line(command: list[str]) -> str:
-    """The first line that a command prints; empty where it fails."""
+    """The first line that a command prints; empty if it fails."""
     with suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
         if done.returncode == 0 and done.stdout.strip():
@@ -175,7 +175,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def _line(path: Path, pattern: str) -> str:
-    """The first group of the first match in a file; empty where there is none."""
+    """The first group of the first match in a file; empty if there is none."""
     with suppress(OSError):
         match = re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
         return match[1].strip() if match else ""

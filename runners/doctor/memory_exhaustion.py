@@ -1,8 +1,9 @@
-"""A GPU with too little free memory: one run needs too much of it, two others are beside it.
+"""A GPU with too little free memory: a large run does not fit, and two small runs are active.
 
-It is measured how much the large run takes. Then this process takes so much of the GPU that about
-three quarters of that are left, and `lawdsl run --halve` does the large run: it must end with a
-smaller micro-batch. The two small runs, which are equal and began before, must go on as one.
+The memory of the large run is measured. Then this process allocates memory until about three
+quarters of that are free, and `lawdsl run --halve` executes the large run: it must end with a
+smaller micro-batch. The two small runs, which are equal and started before, must continue with
+equal losses.
 """
 
 from __future__ import annotations
@@ -40,17 +41,19 @@ SEQUENCE = 512
 LEAST_FREE = 12 * GIB  # bytes of free memory without which the check is not done
 LARGE_RUN_BYTES = (
     8 * GIB
-)  # least bytes of the large run, unless a quarter of the free memory is less
-LEFT_SHARE = 0.75  # share of them that is left to it
-CONTEXT = 0.6 * GIB  # of a process with CUDA
+)  # minimum bytes of the large run, unless a quarter of the free memory is less
+LEFT_SHARE = 0.75  # share of its bytes that remains free for it
+CONTEXT = 0.6 * GIB  # bytes of the CUDA context of a process
 STEPS_LARGE, EVERY = 10, 10
-STEPS_BESIDE, EVERY_BESIDE = 1_000_000, 100  # the runs beside are killed at the end
+STEPS_BESIDE, EVERY_BESIDE = 1_000_000, 100  # the small runs are killed at the end
 LOG_LINES = 5  # last lines of each stream of a command that failed
 OUT_OF_MEMORY = "memory did not suffice"  # R0507
 
 
 def memory_exhaustion(check_input: CheckInput) -> Iterator[Measurement]:
-    """A run that is out of memory gets a smaller micro-batch; runs beside it are unharmed."""
+    """A run that is out of memory continues with a smaller micro-batch; concurrent runs are
+    unaffected.
+    """
     free = _free()
     if free < LEAST_FREE:
         why = f"the GPU has {free / GIB:.1f} GiB of free memory, {LEAST_FREE / GIB:.0f} are needed"
@@ -91,17 +94,17 @@ def memory_exhaustion(check_input: CheckInput) -> Iterator[Measurement]:
 
 
 def _free() -> int:
-    """The bytes of free memory of the GPU."""
+    """The free memory of the GPU, in bytes."""
     return int(torch.cuda.mem_get_info()[0])
 
 
 def _take(size: int) -> Any:
-    """Take memory of the GPU, until the result is gone."""
+    """Allocate memory of the GPU; it is freed with the result."""
     return torch.empty(size, dtype=torch.uint8, device="cuda")
 
 
 def _rows_that_take(size: float) -> int:
-    """The number of rows, a power of 2, that take at least so many bytes in a training step."""
+    """The number of rows, a power of 2, whose training step takes at least so many bytes."""
     few, more = _peak(4), _peak(8)
     rows = 8
     while few + (more - few) / 4 * (rows - 4) < size:
@@ -110,7 +113,7 @@ def _rows_that_take(size: float) -> int:
 
 
 def _peak(rows: int) -> int:
-    """The peak number of bytes of the loss of some rows and its gradient, and of the optimizer."""
+    """The peak memory of a training step on some rows, in bytes."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     model = models.load(SHAPE, "width-scaled", seed=0).to("cuda").train()
@@ -126,7 +129,7 @@ def _peak(rows: int) -> int:
 
 
 def _order_beside(check_input: CheckInput, data: Path) -> RunOrder:
-    """The order of the runs beside: it has no end in the time of the check."""
+    """The specification of the small runs, which do not end within the time of the check."""
     return order(
         data,
         TINY,
@@ -138,17 +141,17 @@ def _order_beside(check_input: CheckInput, data: Path) -> RunOrder:
 
 
 def _rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run so far, without what differs between two equal runs."""
+    """The rows of a run so far, without the fields that differ between equal runs."""
     rows = read(folder / POINTS)
     return [{k: v for k, v in row.items() if k not in VARYING} for row in rows]
 
 
 def _sweep(check_input: CheckInput, rows: int) -> tuple[str, Path]:
-    """Do the large run with `lawdsl run`.
+    """Execute the large run with `lawdsl run`.
 
     Args:
         check_input: what the check is given.
-        rows: that go through the model at once.
+        rows: the micro-batch, in rows.
 
     Returns:
         The status of the run, and its folder.
@@ -174,7 +177,9 @@ def _sweep(check_input: CheckInput, rows: int) -> tuple[str, Path]:
 
 
 def _last_lines(done: subprocess.CompletedProcess[str]) -> tuple[str, ...]:
-    """The last lines of both streams of `lawdsl run --json`; of a document its messages."""
+    """The last lines of both streams of `lawdsl run --json`; if one is a JSON document, its
+    messages.
+    """
     try:
         lines = [str(each["message"]) for each in json.loads(done.stdout)["diagnostics"]]
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""The rate of matrix products: no training is faster than that."""
+"""The rate of matrix products, an upper bound of the training speed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from ..run import costs
 from .records import CheckInput, Measurement, at_least
 
-LEAST_SHARE_OF_PEAK = 0.5  # of the data sheet; a GPU in order reaches 0.7 to 0.85
-SECONDS = 0.4  # that one kind of product is repeated
+LEAST_SHARE_OF_PEAK = 0.5  # share of the rate in the data sheet; a working GPU reaches 0.7 to 0.85
+SECONDS = 0.4  # seconds for which each kind of product is repeated
 SIZE_CPU, SIZE_GPU = 768, 8192  # rows and columns of the factors
 FEW = "another program uses the GPU, or its power or clock is limited"
 
@@ -48,9 +48,9 @@ def product_rate(
 
     Args:
         device: the device.
-        dtype: of the factors.
+        dtype: the dtype of the factors.
         size: rows and columns.
-        seconds: how long they are repeated, at least.
+        seconds: the minimum time for which they are repeated.
 
     Returns:
         FLOP/s: 2 size³ a product, by the median time of batches of products.
@@ -58,7 +58,7 @@ def product_rate(
     a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     out = a @ b
     _synchronize(device)
-    # a single product on a GPU is shorter than what it takes to start it
+    # a single product on a GPU takes less time than its launch
     each = 10 if device.type == "cuda" else 1
     times: list[float] = []
     while sum(times) < seconds or len(times) < 3:

@@ -1,4 +1,4 @@
-"""Records of the doctor: what a check is given, the figures that it yields, and its result."""
+"""Records of the doctor: the input of a check, the figures that it yields, and its result."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 Status = Literal["passed", "failed", "not measured"]
 TIME_USED_UP = "the time of all checks was used up"
-"""Part of the reason of results that the time limit of all checks has cut or left out."""
+"""Part of the reason for results that were truncated or skipped because of the total time limit."""
 INTERRUPTED = "the examination was interrupted"
-"""The reason of results that a signal has cut or left out."""
+"""The reason for results that were truncated or skipped because of a signal."""
 NEEDS = ("cpu", "cuda", "several gpus")
-"""What a check may need."""
+"""Possible requirements of a check."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Measurement:
     """One line of a check: what was measured, and what is expected of it.
 
     Attributes:
-        name: what the value is of.
+        name: the name of the measured quantity.
         value: the value; None where it was not measured.
         unit: the unit of the value.
         expected: the bound or value to compare with, as text; empty if there is none.
@@ -67,10 +67,10 @@ def equal(name: str, value: str, expected: str, why: str) -> Measurement:
 
 @dataclass(frozen=True)
 class CheckInput:
-    """What a check is given.
+    """The input of a check.
 
     Attributes:
-        folder: a folder of its own, empty.
+        folder: an empty folder for this check.
         device: cpu or cuda.
         deadline: when it has to end, by `time.monotonic`.
         quick: whether the smallest version is requested.
@@ -83,7 +83,7 @@ class CheckInput:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the check is of a GPU."""
+        """Whether the check concerns the GPU."""
         return self.device == "cuda"
 
     def remaining(self) -> float:
@@ -107,7 +107,8 @@ class DoctorCheck:
         needs: cpu, cuda or several gpus.
         seconds: its time limit on a CPU and on a GPU; it is ended then.
         quick: whether `--quick` runs it too.
-        may_be_cut: whether the figures until its time limit suffice; else to reach it is a failure.
+        may_be_cut: whether the figures obtained by its time limit suffice; otherwise reaching it is
+            a failure.
     """
 
     name: str
@@ -155,10 +156,11 @@ class Examination:
     Attributes:
         device: the device that was examined, cpu or cuda.
         quick: whether only the quick checks were requested.
-        seconds: how long all took.
+        seconds: the total duration.
         results: the results of the checks, in the order of the table.
-        date: when it ended, in UTC; empty where that is not known.
-        command: the command line, without what changes no result; empty where there was none.
+        date: when it ended, in UTC; empty if unknown.
+        command: the command line, without options that do not affect results; empty if there was
+            none.
     """
 
     device: str
@@ -175,7 +177,7 @@ class Examination:
 
     @property
     def unfinished(self) -> tuple[CheckResult, ...]:
-        """The checks that the time limit of all, or a signal, has cut or left out."""
+        """The checks that were truncated or skipped because of the total time limit or a signal."""
         reasons = (TIME_USED_UP, INTERRUPTED)
         return tuple(r for r in self.results if any(reason in r.why for reason in reasons))
 

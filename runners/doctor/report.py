@@ -1,4 +1,4 @@
-"""The results of the checks -> a report in Markdown, as a bug report should carry it."""
+"""The results of the checks -> a report in Markdown for bug reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from .records import INTERRUPTED, CheckResult, Examination, Measurement
 
 SIGNIFICANT = 4  # digits of a number in the report
-WIDE = 10_000  # from here on numbers have separators and no decimals
+WIDE = 10_000  # numbers of this size and larger have separators and no decimals
 
 
 def markdown(examination: Examination) -> str:
@@ -35,14 +35,14 @@ def markdown(examination: Examination) -> str:
     )
     lines += _table(("check", "result", "seconds", "shows, or why"), summary)
     for result in examination.results:
-        # of the others the table says all
+        # the other checks are fully described by the table
         if result.status != "not measured" or result.figures:
             lines += _section(result)
     return "\n".join(lines).rstrip() + "\n"
 
 
 def verdict(examination: Examination) -> str:
-    """Say in a paragraph whether the machine can train."""
+    """State in a paragraph whether the machine can train."""
     device = "GPU" if examination.device == "cuda" else "CPU"
     passed = examination.count("passed")
     counts = (
@@ -74,7 +74,7 @@ def _section(result: CheckResult) -> Iterator[str]:
 
 
 def value_text(figure: Measurement) -> str:
-    """The value of a figure with its unit, as the report shows it."""
+    """The value of a figure with its unit, as displayed in the report."""
     if figure.value is None:
         return "not measured" + (f": {figure.why}" if figure.why else "")
     text = figure.value if isinstance(figure.value, str) else _number(figure.value)
@@ -82,7 +82,7 @@ def value_text(figure: Measurement) -> str:
 
 
 def _expectation(figure: Measurement) -> str:
-    """What is expected of a figure, and whether it is so."""
+    """The expected value of a figure, and whether it is met."""
     if figure.ok:
         return figure.expected
     return f"**{figure.expected}** {figure.why}".strip()
@@ -103,5 +103,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _cell(text: str) -> str:
-    """A text that stays within a cell."""
+    """A text escaped for a table cell."""
     return " ".join(text.replace("|", "\\|").split())

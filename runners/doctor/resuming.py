@@ -1,4 +1,4 @@
-"""Whether a run that is killed and resumed gives the losses and weights of one that is not."""
+"""Whether a run that is killed and resumed has the losses and weights of an uninterrupted run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small models, several runs at once: how many of them a device bears, and what that gains."""
+"""Small models, several runs at once: the possible number on a device, and the gain."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .records import CheckInput, Measurement, not_measured
 from .small_runs import SIZES, order, start_run, wait_for_run, write_corpora
 
 BATCH, SEQUENCE = 16, 128
-WARM_STEPS = 10  # not counted: compilation, caches
+WARM_STEPS = 10  # excluded from the rate: compilation, warming of caches
 STEPS_CPU, STEPS_GPU = 60, 400
 CPU_SIZES, CPU_COUNTS = ("0.2M",), (1, 2)
-# one and eight first: they say most, should time run out
+# one and eight first: the most informative ones, in case time runs out
 GPU_SIZES, GPU_COUNTS = ("0.2M", "1M", "10M"), (1, 8, 4, 2)
 
 
 def runs_at_once(check_input: CheckInput) -> Iterator[Measurement]:
-    """Tokens a second of all runs together, by model size and number of runs."""
+    """Tokens per second of all runs together, by model size and number of runs."""
     if check_input.on_gpu:
         yield from _measured(check_input, GPU_SIZES, GPU_COUNTS, STEPS_GPU)
     else:
@@ -49,7 +49,7 @@ def _measured(
 
 
 def _rate(check_input: CheckInput, data: Path, size: str, count: int, steps: int) -> float:
-    """The sum of the rates of runs that are started together, without their first steps."""
+    """The sum of the rates of runs that are started together, excluding their first steps."""
     how = {"device": check_input.device, "checkpoint_every": 10 * steps}
     ordered = order(
         data,

@@ -1,7 +1,7 @@
-"""Inputs that the checks make themselves, and runs on them in processes of their own.
+"""Synthetic inputs of the checks, and runs on them in separate processes.
 
-The text is drawn: a token follows from the one before it with probability 0.7, so that a model
-learns something within 50 steps; few tokens of the vocabulary occur.
+The text is random: each token is determined by the previous one with probability 0.7, so that a
+model learns something within 50 steps; few tokens of the vocabulary occur.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..corpora.corpus import open_corpus
-from ..corpora.deduplication import Made
+from ..corpora.deduplication import DistinctDocument
 from ..corpora.tokenizer import Tokenizer
 from ..corpora.writer import Writer
 from ..run.exit_status import CHECKPOINTS
@@ -42,11 +42,11 @@ from .records import CheckInput
 VOCABULARY = 512
 OCCURRING = 64  # tokens of the vocabulary that occur in the text
 DOCUMENT = 200  # tokens of a document
-FOLLOWS = 0.7  # probability that a token follows from the one before it
+FOLLOWS = 0.7  # probability that a token is determined by the previous one
 TRAINING_TOKENS = 200_000
 POLL_SECONDS = 0.01
 VARYING = ("tokens_per_second", "mfu", "peak_memory_bytes", "seconds")
-"""What differs between two rows of equal losses."""
+"""Fields that differ between rows of equal losses."""
 
 
 class RunFailed(Exception):
@@ -74,12 +74,12 @@ class FinishedRun:
 
     @property
     def digest(self) -> str:
-        """Hash of the rows, without what differs between two equal runs."""
+        """Hash of the rows, without the fields that differ between equal runs."""
         rows = [{k: v for k, v in row.items() if k not in VARYING} for row in self.rows]
         return hashlib.blake2b(canonical_json(rows).encode(), digest_size=8).hexdigest()
 
     def losses(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """All losses of the rows in nats a token, on the validation sets and of the training."""
+        """All losses of the rows in nats per token, on the validation sets and in training."""
         return np.array(
             [
                 loss
@@ -96,7 +96,7 @@ def configuration(
 
     Args:
         hidden, layers, heads, intermediate: its shape.
-        changes: further fields, or others.
+        changes: further or replaced fields.
     """
     return {
         "model_type": "qwen2",
@@ -128,7 +128,7 @@ def write_corpora(folder: Path, validation_tokens: int = 8_000) -> Path:
     """Write a corpus and a validation set of one source.
 
     Args:
-        folder: of both; created if it does not exist.
+        folder: the folder of both; created if it does not exist.
         validation_tokens: tokens of the validation set.
 
     Returns:
@@ -141,7 +141,9 @@ def write_corpora(folder: Path, validation_tokens: int = 8_000) -> Path:
         place.mkdir(parents=True)
         writer = Writer(place, name, _tokenizer(place))
         documents = _documents(max(1, count // DOCUMENT), seed)
-        writer.write((Made("", number, ()), ids, 0) for number, ids in enumerate(documents))
+        writer.write(
+            (DistinctDocument("", number, ()), ids, 0) for number, ids in enumerate(documents)
+        )
         writer.finish()
         writer.describe({})
     return folder
@@ -171,7 +173,7 @@ def _tokenizer(folder: Path) -> Tokenizer:
 def order(
     data: Path,
     config: Mapping[str, Any],
-    how: Mapping[str, Any],
+    execution: Mapping[str, Any],
     *,
     evaluate: tuple[int, ...],
     **training: Any,
@@ -181,9 +183,9 @@ def order(
     Args:
         data: their folder.
         config: the configuration of the model.
-        how: fields of `ExecutionConfig`; the trained model is not kept unless they say so.
+        execution: fields of `ExecutionConfig`; the trained model is not saved by default.
         evaluate: the steps that are evaluated.
-        training: fields of `Training`, or other values than those here.
+        training: further or replaced fields of `Training`.
     """
     from ..training import models
 
@@ -194,7 +196,7 @@ def order(
         model=ModelSpec(
             name="model", fingerprint=models.fingerprint(source), initialization="width-scaled"
         ),
-        # the text is drawn: going through it often harms nothing
+        # the text is random, so repeated passes do no harm
         corpora={
             "text": CorpusSpec(fingerprint=corpus.fingerprint, share="1", max_epochs=1_000_000)
         },
@@ -207,7 +209,7 @@ def order(
         corpora={"text": str(data / "training")},
         validation={"text": str(data / "validation")},
     )
-    config_of_run = ExecutionConfig(**({"save_final": False, "log": ()} | dict(how)))
+    config_of_run = ExecutionConfig(**({"save_final": False, "log": ()} | dict(execution)))
     return RunOrder(schema=1, label="doctor", run=run, paths=paths, how=config_of_run)
 
 

@@ -1,4 +1,6 @@
-"""How fast models train, evaluate, save and resume, as the runner does it, in this process."""
+"""The speed of training, evaluation, saving and resuming with the code of the runner, in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from ..training.state import resumed, save
 from .records import CheckInput, Measurement, at_most, equal, not_measured
 from .small_runs import QWEN2_HALF_BILLION, SIZES, order, write_corpora
 
-TIMED_SECONDS = 1.5  # that steps of a small model are repeated
+TIMED_SECONDS = 1.5  # seconds for which steps of a small model are repeated
 LARGE_ROWS, LARGE_SEQUENCE, LARGE_STEPS = 32, 2048, 4
-# the sizes that say most first, should time run out
+# the most informative sizes first, in case time runs out
 MICRO_BATCHES = (8, 16, 4, 32, 2, 1)
 GIB = 2**30
 MEMORY = "the estimate of memory is too low: report it"
@@ -36,10 +38,10 @@ MEMORY = "the estimate of memory is too low: report it"
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a task trains.
+    """The training speed of a task.
 
     Attributes:
-        rate: tokens a second of the steps after the first.
+        rate: tokens per second, excluding the first step.
         peak: peak number of bytes on the device; of the process on a CPU.
     """
 
@@ -48,7 +50,7 @@ class Speed:
 
 
 def small_models(check_input: CheckInput) -> Iterator[Measurement]:
-    """Tokens a second of small models; seconds to evaluate, to save and to resume."""
+    """Tokens per second of small models; seconds to evaluate, to save and to resume."""
     data = write_corpora(check_input.folder / "corpora")
     for name in ("0.2M", "1M", "10M") if check_input.on_gpu else ("0.2M", "1M"):
         ordered = order(
@@ -65,7 +67,7 @@ def small_models(check_input: CheckInput) -> Iterator[Measurement]:
 
 
 def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Measurement]:
-    """A task is trained for a while, evaluated, saved and resumed."""
+    """Train a task for a while, evaluate, save and resume it."""
     folder.mkdir()
     with ExitStack() as exit_stack:
         task = task_of(folder, ordered, _joined(ordered))
@@ -112,7 +114,7 @@ def large_model(check_input: CheckInput) -> Iterator[Measurement]:
             yield not_measured(what, "out of memory")
         gc.collect()
         torch.cuda.empty_cache()
-        # each micro-batch is another shape; too many of them and torch stops compiling
+        # each micro-batch is another shape; torch stops compiling after too many shapes
         torch.compiler.reset()
         longest = max(longest, time.monotonic() - begun)
 
@@ -125,13 +127,13 @@ def _large(
     Args:
         check_input: what the check is given.
         data: the folder of the corpora.
-        micro: rows that go through the model at once.
+        micro: the micro-batch, in rows.
         evaluate: whether evaluation and saving are timed too.
     """
     ordered = order(
         data,
         QWEN2_HALF_BILLION,
-        # never checkpointed: the micro-batches are to be comparable
+        # never checkpointed, so that the micro-batches are comparable
         {
             "device": check_input.device,
             "micro_batch": micro,
@@ -148,7 +150,7 @@ def _large(
     folder.mkdir()
     with ExitStack() as exit_stack:
         what, begun = f"micro-batch {micro}", time.perf_counter()
-        # a step is tried out there, and so compiled
+        # this executes a trial step, which compiles the model
         task = task_of(folder, ordered, _joined(ordered))
         state = resumed(task, exit_stack)
         _synchronize(task)
@@ -182,11 +184,11 @@ def expected_memory(config: Mapping[str, Any], training: Training, micro: int, d
     Args:
         config: the configuration of the model.
         training: the optimisation.
-        micro: rows that go through the model at once.
+        micro: the micro-batch, in rows.
         device: cpu or cuda.
 
     Returns:
-        Bytes: `step_bytes`, by which `lawdsl run` plans.
+        Bytes by `step_bytes`, which `lawdsl run` uses for planning.
     """
     counted = _counted(json.dumps(config), training.sequence, training.precision)
     place = Placement(device, training.precision, compiled=device == "cuda")
@@ -195,17 +197,17 @@ def expected_memory(config: Mapping[str, Any], training: Training, micro: int, d
 
 @functools.cache
 def _counted(config: str, sequence: int, precision: str) -> MemoryProfile:
-    """What the passes of a model allocate; the configuration is JSON."""
+    """The memory allocated in the passes of a model; the configuration is JSON."""
     return profile(json.loads(config), sequence, precision)
 
 
 def _joined(ordered: RunOrder) -> ParallelContext:
-    """This process as the only one of a run."""
+    """The context of a run with this process alone."""
     return join(ordered.how, ordered.run.training.precision)
 
 
 def _speed(task: TrainingTask, step: Callable[[], None], seconds: float, steps: int = 3) -> Speed:
-    """Time the steps of a task but the first: as many as take `seconds`, `steps` at least."""
+    """Time the steps of a task except the first: for `seconds`, and at least `steps`."""
     _timed(task, step)  # allocates, and may compile
     times: list[float] = []
     while len(times) < steps or sum(times) < seconds:
@@ -215,13 +217,13 @@ def _speed(task: TrainingTask, step: Callable[[], None], seconds: float, steps: 
 
 
 def _evaluated_tokens(task: TrainingTask) -> int:
-    """The tokens of all whole rows of the validation sets, whose losses one evaluation takes."""
+    """The number of tokens in the complete rows of the validation sets, evaluated each time."""
     sequence = task.training.sequence
     return sum(corpus.windows(sequence) * sequence for corpus in task.inputs.validation.values())
 
 
 def _timed(task: TrainingTask, act: Callable[[], object]) -> float:
-    """Seconds that a function takes, with what it starts on the device."""
+    """The duration of a function in seconds, including its work on the device."""
     _synchronize(task)
     begun = time.perf_counter()
     act()

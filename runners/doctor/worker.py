@@ -3,7 +3,8 @@
     python -m lawdsl.runners.doctor.worker MODULE:FUNCTION FOLDER DEVICE SECONDS [quick]
 
 writes each figure to `figures.jsonl` as soon as it is measured. Exit codes: 0 done; 1 the check
-cannot go on, the last line printed says why; 124 its time was up; 143 ended by SIGTERM. Any other end is a crash.
+cannot continue, the last line printed is the reason; 124 time limit reached; 143 ended by SIGTERM.
+Any other code is a crash.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from .execution import FIGURES, TIME_UP, WORK
 from .records import CheckInput
 from .small_runs import RunFailed, TimeUp
 
-MARGIN_SECONDS = 2.0  # between the deadline that a check knows and the one at which it is ended
-PARENT_SECONDS = 0.5  # between looks at whether the parent is there
+MARGIN_SECONDS = 2.0  # between the deadline given to a check and the time at which it is ended
+PARENT_SECONDS = 0.5  # between checks that the parent process is alive
 
 
 def main(arguments: list[str]) -> int:
-    """Do one check; the exit code."""
+    """Do one check; return the exit code."""
     target, folder, device, seconds, *rest = arguments
-    # the processes of runs are ended on the way out
+    # so that the processes of runs are ended
     signal.signal(signal.SIGTERM, _exit)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     module, _, function = target.partition(":")
@@ -66,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _end_with(parent: int) -> None:
-    """End this process once the one that started it is gone, which may be killed at any moment."""
+    """End this process when its parent, which may be killed at any moment, has ended."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 PEAKS: dict[str, float] = {
-    # NVIDIA's data sheets, where they print the rate with 2:4 sparsity (1,979 for the H100): half
+    # NVIDIA's data sheets, half of the rate if it is printed with 2:4 sparsity (1,979 for the H100)
     "GB200": 2500e12,
     "B200": 2250e12,
     "H200": 989e12,
     "H200 NVL": 835e12,
     "GH200": 989e12,
-    "H100": 989e12,  # SXM, whose name does not say so
+    "H100": 989e12,  # SXM, which is not part of the name
     "H100 NVL": 835e12,
     "H100 PCIE": 756e12,
     "A100 SXM4": 312e12,
@@ -26,19 +26,20 @@ PEAKS: dict[str, float] = {
     "L40S": 362e12,
     "L40": 181e12,
     "L4": 121e12,
-    # no bfloat16 in the matrix units of these: float16
+    # the matrix units of these lack bfloat16: the rate of float16
     "V100 SXM2": 125e12,
     "V100 PCIE": 112e12,
     "V100S PCIE": 130e12,
     "T4": 65e12,
-    # NVIDIA's white papers on GA102, Ada and RTX Blackwell: sums in float32, half as fast as others
+    # NVIDIA's white papers on GA102, Ada and RTX Blackwell: accumulation in float32, half as fast
+    # as in float16
     "RTX 5090": 209.5e12,
     "RTX 4090": 165.2e12,
     "RTX 3090": 71e12,
     # AMD's data sheet
     "MI300X": 1307e12,
 }
-"""Dense bfloat16 FLOP/s by the name that the driver gives, less maker and memory."""
+"""Name of the device in the driver, without vendor and memory -> dense bfloat16 FLOP/s."""
 
 FLOAT32_PEAKS: dict[str, float] = {
     # of float32 outside of the matrix units, from the sources of PEAKS
@@ -82,7 +83,7 @@ _UNTOLD = re.compile(r"NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|\d+GB|HBM3E?")
 def flops_per_token(
     parameters: int, embedding: int, layers: int, hidden: int, sequence: int, *, tied: bool
 ) -> int:
-    """Count the FLOP of a forward and a backward pass, for a token of windows of `sequence`.
+    """Count the FLOP per token of a forward and a backward pass on windows of `sequence` tokens.
 
     6 for each weight that a token is multiplied with, and 12 layers hidden sequence for attention:
     Chowdhery et al. (2022), PaLM, appendix B. The input embedding is looked up and does not count;
@@ -90,8 +91,8 @@ def flops_per_token(
     that are masked is counted, as in the paper: halved, it would lower the MFU of causal models.
 
     Args:
-        parameters: all of the model's, those that are shared counted once.
-        embedding: those of the input embedding.
+        parameters: number of parameters of the model, shared ones counted once.
+        embedding: number of parameters of the input embedding.
         layers, hidden: number of layers, and their width.
         sequence: tokens of a window.
         tied: whether the head shares the weights of the input embedding.
@@ -104,15 +105,16 @@ def flops_per_token(
 
 
 def peak_flops(device_name: str, precision: str = "bfloat16") -> float | None:
-    """Peak FLOP/s of a device by its name, as `torch.cuda.get_device_name` gives it.
+    """Peak FLOP/s of a device by its name in `torch.cuda.get_device_name`.
 
     Args:
         device_name: the name.
-        precision: of the products, float32, tf32 or bfloat16; TF32 is half as fast as bfloat16 on all devices that have both.
+        precision: the precision of the products, float32, tf32 or bfloat16; TF32 is half as fast as
+            bfloat16 on all devices that have both.
 
     Returns:
-        FLOP/s; None for a device that is not known, a part of one (MIG), a laptop's or a CPU, and
-        for a precision that it lacks.
+        FLOP/s; None for an unknown device, a partition (MIG), a laptop GPU or a CPU, and for an
+        unsupported precision.
     """
     kind = _kind(device_name)
     if precision == "float32":
@@ -125,8 +127,7 @@ def peak_flops(device_name: str, precision: str = "bfloat16") -> float | None:
 def has_bfloat16(device_name: str) -> bool:
     """Whether the matrix units of a device are known to have bfloat16, by the name of the device.
 
-    Those of NVIDIA have it since Ampere, those of AMD since CDNA 2; names as the driver gives them,
-    or Ray.
+    NVIDIA's have it since Ampere, AMD's since CDNA 2; names are those of the driver or of Ray.
     """
     return _BFLOAT16.search(device_name.upper()) is not None
 
@@ -147,11 +148,11 @@ def model_flops_utilisation(
     Args:
         tokens_per_second: the tokens per second of all devices together.
         flops_per_token: see `flops_per_token`.
-        peak: FLOP/s of one device; None if it is not known.
-        devices: their number.
+        peak: FLOP/s of one device; None if unknown.
+        devices: the number of devices.
 
     Returns:
-        The fraction, 0 to 1; None where the peak is not known.
+        The fraction, 0 to 1; None if the peak is unknown.
     """
     return None if peak is None else tokens_per_second * flops_per_token / (peak * devices)
 

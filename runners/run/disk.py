@@ -68,7 +68,7 @@ def _replaced(target: Path) -> Path:
 
 
 def free_bytes(folder: Path) -> int:
-    """How many bytes are free where a folder is or would be.
+    """The free space where a folder is or would be created, in bytes.
 
     Raises:
         OSError: the file system does not report it.
@@ -78,11 +78,11 @@ def free_bytes(folder: Path) -> int:
 
 
 def room_text(folder: Path, needed: int) -> str:
-    """Describe how many bytes are needed, and how many are free.
+    """Describe the required and the free space.
 
     Args:
         folder: a folder, which need not exist yet.
-        needed: bytes.
+        needed: the required bytes.
 
     Returns:
         A note.

@@ -21,14 +21,14 @@ from ..spec import Positive, Record, Share
 
 
 class Dense(Record):
-    """Every so many steps: M1."""
+    """Every `every` steps: M1."""
 
     schedule: Literal["dense"] = "dense"
     every: Positive = 1000
 
 
 class Sparse(Record):
-    """Every so many steps, and fewer of them: M2."""
+    """Like `Dense`, with larger intervals: M2."""
 
     schedule: Literal["sparse"] = "sparse"
     every: Positive = 5000
@@ -53,12 +53,12 @@ class Sectional(Record):
 
 
 class Exponential(Record):
-    """Fewer and fewer: M4, each multiple x of `every` steps with probability exp(-rate x).
+    """Decreasing frequency: M4, each multiple x of `every` steps with probability exp(-rate x).
 
-    The paper gives f(x) = exp(-lambda x) (equation 59), lambda = 0.02 and 45 points, and does not
-    say how f became points. Here each multiple is drawn by itself, so that how many there are is
-    chance: of 200,000 steps 49.6 are expected, step 0 among them, with a standard deviation of 4.9;
-    the last step comes on top. One seed draws the same steps on every machine.
+    The paper states f(x) = exp(-lambda x) (equation 59), lambda = 0.02 and 45 points, and does not
+    define how points follow from f. Here each multiple is drawn independently, so their number is
+    random: of 200,000 steps 49.6 are expected, including step 0, with a standard deviation of 4.9;
+    the last step is added. A seed determines the same steps on every machine.
     """
 
     schedule: Literal["exponential"] = "exponential"
@@ -68,7 +68,7 @@ class Exponential(Record):
 
 
 class ListedSteps(Record):
-    """These steps, in any order."""
+    """Listed steps, in any order."""
 
     schedule: Literal["list"] = "list"
     steps: tuple[Annotated[int, Field(ge=0)], ...]
@@ -77,11 +77,13 @@ class ListedSteps(Record):
 Schedule = Annotated[
     Dense | Sparse | Sectional | Exponential | ListedSteps, Field(discriminator="schedule")
 ]
-"""As a table of a sweep gives it: `schedule = "sectional"` and the numbers that differ."""
+"""A schedule as written in a sweep: `schedule = "sectional"` and the numbers that differ from the
+defaults.
+"""
 
 
 def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
-    """Give the steps after which a run is evaluated.
+    """Return the steps after which a run is evaluated.
 
     Args:
         schedule: the schedule.
@@ -91,8 +93,8 @@ def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
         Increasing steps, from 0 to `total`.
 
     Raises:
-        LawdslError: an interval longer than the part of the run it is for, or a listed step beyond
-            its end (R0701).
+        LawdslError: an interval longer than its part of the run, or a listed step beyond the end
+            (R0701).
     """
     between = _between(schedule, total)
     return tuple(sorted({0, total, *between}))
@@ -111,7 +113,7 @@ def _between(schedule: Schedule, total: int) -> Iterable[int]:
             return [*range(every, border + 1, every), *range(border + then, total, then)]
         case Exponential(every=every, rate=rate, seed=seed):
             _check(every, total, "run")
-            # without the end of the run, which is evaluated in any case
+            # without the end of the run, which is always evaluated
             drawn = range(1, -(-total // every))
             return [x * every for x in drawn if _uniform(seed, x) < math.exp(-rate * x)]
         case ListedSteps(steps=listed):
@@ -132,7 +134,9 @@ def _refused(what: str) -> LawdslError:
 
 
 def _uniform(seed: int, x: int) -> float:
-    """A number in [0, 1) for each x; by a hash, for streams of libraries change with versions."""
+    """A pseudo-random number in [0, 1) for each x; by a hash, because the generators of libraries
+    change with versions.
+    """
     digest = blake2b(f"{seed} {x}".encode(), digest_size=8, person=b"evaluation").digest()
-    # 53 bits: all that a float has, so 1.0 is never reached by rounding
+    # 53 bits, the precision of a float, so rounding never yields 1.0
     return (int.from_bytes(digest, "big") >> 11) / 2**53

@@ -1,10 +1,10 @@
 """Scalars of a run -> event files of TensorBoard, written by the package `tensorboard`.
 
-Its `RecordWriter` writes to a file of ours, not its `EventFileWriter`: that one writes from a thread,
-so a checkpoint could not tell how many bytes belong to the steps before it.
+Its `RecordWriter` writes to a file opened here. Its `EventFileWriter` writes from a thread, so a
+checkpoint could not determine the number of bytes of the steps before it.
 
-The first event of a file names the version; in a run that is resumed, the second is a `SessionLog`
-with status START, which makes a TensorBoard that is open forget the steps from there on.
+The first event of a file has the version; in a resumed run, the second is a `SessionLog` with
+status START, at which an open TensorBoard discards the steps from there on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATTERN = "events.out.tfevents.*"
 VERSION = "brain.Event:2"
 
 Position = tuple[str, int]
-"""The name of a run's newest event file, and its bytes."""
+"""Name and size in bytes of a run's newest event file."""
 
 
 class EventFile:
@@ -30,7 +30,7 @@ class EventFile:
 
     Args:
         folder: the folder of the run.
-        first_step: steps from here on in earlier files are no longer valid; None in a new run.
+        first_step: steps from this one on in earlier files are invalid; None in a new run.
 
     Raises:
         ImportError: `tensorboard` is not installed.
@@ -38,7 +38,7 @@ class EventFile:
     """
 
     def __init__(self, folder: Path, first_step: int | None = None) -> None:
-        # here, as a run without curves needs no tensorboard
+        # imported here because a run without curves does not need tensorboard
         from tensorboard.compat.proto.event_pb2 import SessionLog
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -51,11 +51,12 @@ class EventFile:
 
     @property
     def position(self) -> Position:
-        """What a checkpoint keeps and `cut_events` takes."""
+        """The position stored in a checkpoint, the input of `cut_events`."""
         return self.path.name, self._file.tell()
 
     def add(self, step: int, scalars: Mapping[str, float], wall_time: float | None = None) -> None:
-        """Append scalars, each rounded to a float of 32 bits: infinite beyond its range.
+        """Append scalars, each rounded to a float of 32 bits: values beyond its range become
+        infinite.
 
         Args:
             step: the number of updates.
@@ -73,7 +74,7 @@ class EventFile:
         self._write(wall_time, step=step, summary=Summary(value=values))
 
     def flush(self) -> None:
-        """Hand what is buffered to the system.
+        """Flush the buffer to the operating system.
 
         Raises:
             OSError: it cannot be written.
@@ -84,7 +85,7 @@ class EventFile:
         """Close the file.
 
         Raises:
-            OSError: what is buffered cannot be written.
+            OSError: the buffer cannot be written.
         """
         self._records.close()
 
@@ -96,7 +97,7 @@ class EventFile:
 
 
 def cut_events(folder: Path, position: Position | None) -> None:
-    """Remove what was appended to a run's event files after a checkpoint.
+    """Remove the events that were appended after a checkpoint.
 
     Args:
         folder: the folder of the run.
@@ -114,7 +115,9 @@ def cut_events(folder: Path, position: Position | None) -> None:
 
 
 def _new_name(folder: Path) -> str:
-    """A name behind those of all event files in a folder: TensorBoard reads them in this order."""
+    """A name that sorts after those of all event files in a folder, because TensorBoard reads them
+    in this order.
+    """
     seconds = [int(path.name.split(".")[3]) for path in folder.glob(PATTERN) if _number(path)]
     number = max([int(time.time()), *(second + 1 for second in seconds)])
     return f"events.out.tfevents.{number:010d}.{socket.gethostname()}"

@@ -1,4 +1,4 @@
-"""How a run ends: the signals that request it, its exit code, and its record in done.json."""
+"""The end of a run: the signals that request it, its exit code, and its record in done.json."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from .disk import discard, room_text
 from .live import remove_live
 
 DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
-"""Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several
-processes when another has ended."""
+"""Exit codes of a run: 3 for wrong input, which is not retried; 5 for a process that ends because
+another process of the run has ended.
+"""
 FINISHED = "done.json"
 CHECKPOINTS = "checkpoints"
 FINAL = ("done", "diverged")  # not repeated, unlike other failures: the outcome would be the same
@@ -41,7 +42,7 @@ class ExitRequest:
     def __init__(self, world: int) -> None:
         self.signal = 0
         self.since = 0.0
-        # without /proc nothing tells whether the sweep is there, and every run would stop at once
+        # without /proc the state of the sweep is unknown, and every run would stop at once
         self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
         self.alike = 1.0 if world > 1 else 0.0
         for number in self.SIGNALS:
@@ -63,15 +64,15 @@ class ExitRequest:
 
 
 def stopped(number: int) -> int:
-    """The exit code of a run that a signal has stopped."""
+    """The exit code of a run that was stopped by a signal."""
     return INTERRUPTED if number == signal.SIGINT else STOPPED
 
 
 def finished(folder: Path) -> str | None:
-    """How the run in a folder ended, if nothing is left to do: a status of `FINAL`.
+    """The final status of the run in a folder, one of `FINAL`; None if work remains.
 
     Raises:
-        OSError: it cannot be read; whether the run is done is not known then.
+        OSError: it cannot be read, so that the status of the run is unknown.
     """
     try:
         status = json.loads((folder / FINISHED).read_text(encoding="utf-8"))["status"]
@@ -81,7 +82,7 @@ def finished(folder: Path) -> str | None:
 
 
 def reopen(folder: Path) -> None:
-    """Remove what says that a run has ended: it was out of memory, or killed as it wrote this."""
+    """Remove the record of an end that is not final: out of memory, or killed while writing it."""
     for path in (folder / FINISHED, *folder.glob(f".{FINISHED}.*")):
         path.unlink(missing_ok=True)
 
@@ -126,7 +127,7 @@ def _record(folder: Path, done: dict[str, Any]) -> None:
 
 
 def forget(folder: Path, keep: Iterable[int] = ()) -> None:
-    """Remove the checkpoints of a run that has ended, and what says how fast it is.
+    """Remove the checkpoints and the speed record of a run that has ended.
 
     Args:
         folder: the folder of the run.
@@ -142,7 +143,7 @@ def forget(folder: Path, keep: Iterable[int] = ()) -> None:
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
-    """Give the path of the checkpoint of a step: complete if it exists, see `checkpoints`.
+    """Return the path of the checkpoint of a step: complete if it exists, see `checkpoints`.
 
     Args:
         folder: the folder of the run.
@@ -155,7 +156,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 
 def newest_checkpoint(folder: Path) -> int:
-    """Give the step of the newest checkpoint of a run; 0 where it has none.
+    """Return the step of the newest checkpoint of a run; 0 where it has none.
 
     Args:
         folder: the folder of the run.
@@ -172,14 +173,14 @@ def newest_checkpoint(folder: Path) -> int:
 
 
 def forget_checkpoint(folder: Path, step: int) -> None:
-    """Remove the checkpoint of a step; errors of the system are ignored.
+    """Remove the checkpoint of a step; system errors are ignored.
 
     Args:
         folder: the folder of the run, which may be active.
         step: the number of updates done.
     """
     path = checkpoint_path(folder, step)
-    # renamed first, so that a partial one is never taken for a checkpoint
+    # renamed first, so that a partly removed one is never mistaken for a checkpoint
     nameless = path.with_name(f".tmp-{path.name}")
     with contextlib.suppress(OSError):
         path.rename(nameless)
@@ -188,12 +189,12 @@ def forget_checkpoint(folder: Path, step: int) -> None:
 
 
 def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:
-    """Record that the run was out of memory; the checkpoints remain, for a smaller micro-batch.
+    """Record that the run was out of memory; the checkpoints remain for a smaller micro-batch.
 
     Args:
         folder: the folder of the run.
-        error: that was raised.
-        used: the largest number of bytes that were allocated, if it is known.
+        error: the error that was raised.
+        used: the peak number of allocated bytes, if known.
 
     Returns:
         The diagnostic R0507, and R0508 where the end cannot be recorded.
@@ -221,7 +222,7 @@ def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslE
     Args:
         what: the result, for the message.
         folder: the folder of the run.
-        needed: bytes; 0 for a few.
+        needed: the required bytes; 0 if negligible.
         error: the error of the system.
 
     Returns:

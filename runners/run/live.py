@@ -1,6 +1,7 @@
 """The progress of an active run between its evaluations: `live.json` in its folder.
 
-The run's results do not depend on it: it may be missing or old, and is removed when the worker ends.
+The results of the run do not depend on it: it may be missing or outdated, and is removed when the
+worker ends.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ LIVE = "live.json"
 
 @dataclass(frozen=True)
 class LiveProgress:
-    """How far an active run is, and how fast.
+    """The progress and the speed of an active run.
 
     Attributes:
-        tokens: that it was trained on.
-        tokens_per_second: in the newest steps.
+        tokens: number of tokens trained on.
+        tokens_per_second: the speed in the most recent steps.
         mfu: the utilisation of the devices' peak, 0 to 1; None where the peak is not known.
     """
 
@@ -39,13 +40,13 @@ def write_live(folder: Path, progress: LiveProgress) -> None:
     """
     partial = folder / f".{LIVE}"
     with suppress(OSError):
-        # not synced: after a crash it is of no use
+        # not synced: it is useless after a crash
         partial.write_text(json.dumps(asdict(progress)), encoding="utf-8")
         os.replace(partial, folder / LIVE)
 
 
 def read_live(folder: Path) -> LiveProgress | None:
-    """The progress of an active run; None where it is not known."""
+    """The progress of an active run; None if unknown."""
     try:
         return LiveProgress(**json.loads((folder / LIVE).read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError):

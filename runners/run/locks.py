@@ -1,9 +1,9 @@
-"""One process at a time on a run.
+"""Exclusive locks of run folders: one process at a time executes a run.
 
-The lock is the operating system's (flock) on RUN/lock, and is released with the process that has
-it, however it ends. On some shared file systems other hosts do not see such a lock: the file
-therefore names the host of the run as well, and is emptied when it is done. Nothing here depends on
-clocks; the time in the file is for people to read.
+The lock is an flock on RUN/lock, which the operating system releases when its process ends in any
+way. On some shared file systems other hosts do not see it; therefore the file also has the name of
+the host, and is emptied at the end. Nothing depends on clocks; the time in the file is informative
+only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..spec import canonical_json
 
 
 def array_task(environment: Mapping[str, str] = os.environ) -> str:
-    """Give the task of a Slurm job array that this process belongs to; empty outside of one.
+    """The Slurm array task of this process; empty outside of job arrays.
 
     Args:
-        environment: its variables.
+        environment: the environment variables.
 
     Returns:
         `JOB_TASK`, which stays the same when Slurm starts the task again.
@@ -43,7 +43,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
 
     Args:
         run_folder: the run folder of the run.
-        label: the name of the run in messages.
+        label: the name of the run, for messages.
         steal: take over a run whose lock names another host. The caller must know that nothing runs
             there any more.
 
@@ -61,13 +61,13 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
             file = stack.enter_context(open(path, "a+b", buffering=0))
             _lock(file)
         except BlockingIOError:
-            raise LawdslError(_held(path, label, _holder(file))) from None
+            raise LawdslError(_locked_diagnostic(path, label, _holder(file))) from None
         except OSError as error:
-            raise LawdslError(_no_lock(path, label, error)) from None
+            raise LawdslError(_unlockable_diagnostic(path, label, error)) from None
         last = _holder(file)
-        # after locking: between reading and locking the holder might change
+        # read after locking: the holder might change between reading and locking
         if last and last["host"] != socket.gethostname() and not steal:
-            raise LawdslError(_elsewhere(path, label, last))
+            raise LawdslError(_other_host_diagnostic(path, label, last))
         _write(file, path, label)
         try:
             yield
@@ -78,9 +78,9 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
 
 
 def holder(run_folder: Path) -> str:
-    """Who has locked a run, `host/pid since …`; empty if nobody has, as seen from this host.
+    """The process that has locked a run, `host/pid since …`; empty if none is known on this host.
 
-    Where nobody is named the lock is not touched, so that another process can take it meanwhile.
+    If the file is empty the lock is not tested, so that another process can acquire it meanwhile.
     """
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
@@ -93,7 +93,8 @@ def holder(run_folder: Path) -> str:
 
 
 def named(run_folder: Path) -> dict[str, Any]:
-    """The host, pid and time in the lock of a run, even of an ended process; empty without any.
+    """The host, pid and time in the lock file of a run, even if that process has ended; empty
+    without any.
 
     With `task`, if the process belonged to a task of a job array.
     """
@@ -107,11 +108,11 @@ def named(run_folder: Path) -> dict[str, Any]:
 def release(run_folder: Path) -> bool:
     """Empty the lock of a process that ended without doing so.
 
-    To be called on the host that is named, or anywhere if all hosts see the file system's locks,
-    or by whoever knows that the host is gone.
+    To be called on the host in the file, or anywhere if locks are visible on all hosts, or if the
+    host is known to be down.
 
     Returns:
-        Whether the run is free now; False as well where that is not known.
+        Whether the run is unlocked now; False if unknown.
     """
     try:
         with open(run_folder / "lock", "r+b", buffering=0) as file:
@@ -125,7 +126,8 @@ def release(run_folder: Path) -> bool:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock, or fail after a moment: longer than `holder` of another process looks at the lock.
+    """Lock, or fail after a delay that exceeds the time for which `holder` in another process tests
+    the lock.
 
     Raises:
         BlockingIOError: another process holds it.
@@ -138,9 +140,11 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _free(file: BinaryIO) -> bool:
-    """Whether the process that is named has ended; its number may be another's by now."""
+    """Whether the process in the lock file has ended; its number may belong to another process by
+    now.
+    """
     try:
-        # shared: several processes may look at once without keeping each other out
+        # shared: several processes may test the lock at the same time
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
@@ -155,14 +159,14 @@ def _write(file: BinaryIO, path: Path, label: str) -> None:
     try:
         file.truncate(0)
         file.write(canonical_json(content).encode())
-        # where other hosts do not see the lock, the name in the file is all that keeps them out
+        # if other hosts do not see the lock, only the name in the file excludes them
         os.fsync(file.fileno())
     except OSError as error:
-        raise LawdslError(_no_lock(path, label, error)) from None
+        raise LawdslError(_unlockable_diagnostic(path, label, error)) from None
 
 
 def _holder(file: BinaryIO) -> dict[str, Any]:
-    """The process named in the lock, which may have ended; empty if none is named."""
+    """The process in the lock file, which may have ended; empty if there is none."""
     file.seek(0)
     try:
         content = json.loads(file.read())
@@ -176,7 +180,7 @@ def _who(holder: dict[str, Any]) -> str:
     return f"{holder['host']}/{holder['pid']} since {holder['since']}"
 
 
-def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
+def _locked_diagnostic(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
     return Diagnostic(
         "R0408",
         f"run {label} is held by {_who(holder) if holder else 'another process'}",
@@ -185,7 +189,7 @@ def _held(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
     )
 
 
-def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
+def _other_host_diagnostic(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
     host = holder["host"]
     return Diagnostic(
         "R0409",
@@ -196,7 +200,7 @@ def _elsewhere(path: Path, label: str, holder: dict[str, Any]) -> Diagnostic:
     )
 
 
-def _no_lock(path: Path, label: str, error: OSError) -> Diagnostic:
+def _unlockable_diagnostic(path: Path, label: str, error: OSError) -> Diagnostic:
     return Diagnostic(
         "R0410",
         f"run {label} cannot be locked: {error.strerror}",

@@ -1,9 +1,9 @@
-"""What a step of training allocates -> bytes on each device, and the micro-batch that fits.
+"""The memory allocated in a training step -> bytes per device, and the micro-batch that fits.
 
 The bytes of a model's own operations come from a pass in which they are counted and not computed
-(`lawdsl/runners/training/memory.py`): for each moment of the pass a number of bytes that grows
-linearly with the rows of the micro-batch. What does not: the state of the optimization, and the
-head, which computes its logits in chunks.
+(`lawdsl/runners/training/memory.py`): at each time in the pass the number of bytes is linear in the
+rows of the micro-batch. Exceptions are the optimizer state, and the head, which computes its logits
+in chunks.
 """
 
 from __future__ import annotations
@@ -12,28 +12,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Line = tuple[int, int]  # bytes without rows, and bytes a row
+Line = tuple[int, int]  # constant bytes, and bytes per row
 
-WEIGHT = GRADIENT = 4  # bytes a parameter: float32
-MOMENTS = 8  # the two of AdamW
+WEIGHT = GRADIENT = 4  # bytes per parameter: float32
+MOMENTS = 8  # bytes per parameter: the two moments of AdamW
 COMPILED_ARRAYS = 8
-"""Arrays as wide as the hidden states, at most, beside all gradients at the end of a compiled pass."""
-RUNS_PER_GPU = "LAWDSL_RUNS_PER_GPU"  # environment variable: how many runs share each GPU
+"""Maximum number of arrays of the hidden size, in addition to all gradients, at the end of a
+compiled pass.
+"""
+RUNS_PER_GPU = "LAWDSL_RUNS_PER_GPU"  # environment variable: the number of runs that share each GPU
 RESERVE = 0.08
-"""Part of a GPU's memory that is not planned with: the context of CUDA, the workspaces of its
-libraries, and gaps between blocks. Not measured."""
+"""Fraction of a GPU's memory excluded from planning: the CUDA context, workspaces of libraries, and
+fragmentation. An assumption, not measured.
+"""
 
 
 @dataclass(frozen=True)
 class PassSettings:
-    """What decides the bytes that the passes of a model allocate, beside the model and the rows.
+    """The settings that determine the memory of a model's passes, besides the model and the rows.
 
     Attributes:
-        sequence: tokens of a row.
-        precision: of the products: float32, tf32 or bfloat16.
-        dropout: whether the dropout of the configuration acts.
+        sequence: tokens per row.
+        precision: the precision of the products: float32, tf32 or bfloat16.
+        dropout: whether the dropout of the configuration is enabled.
         router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.
-        shards: processes that share the state of the optimization (FSDP2); 1 for none.
+        shards: processes among which the optimizer state is sharded (FSDP2); 1 for none.
     """
 
     sequence: int
@@ -45,18 +48,20 @@ class PassSettings:
 
 @dataclass(frozen=True)
 class MemoryProfile:
-    """The bytes that the passes of a model allocate, beside its weights and the optimizer's state.
+    """The memory allocated in the passes of a model, without its weights and the optimizer state.
 
     Attributes:
-        parameters: the number that is trained.
-        local: the number of them on one process: all, or its shard.
-        sequence, vocabulary, hidden: of the rows, and of the head.
-        single: the passes of a step of one micro-batch, from the state without gradients: the
-            highest lines, increasing in bytes a row. Sharded, with the layers that are gathered.
-        several: those of a step of several micro-batches; the gradients of earlier ones exist.
-        at_head: the line of each when the head begins (the last time), in this order.
-        logit_arrays: arrays as large as the logits of a chunk that exist at once: the logits and
-            their slopes, one more where logits are scaled, two where they are capped.
+        parameters: number of trained parameters.
+        local: number of them on one process: all, or its shard.
+        sequence, vocabulary, hidden: tokens per row, vocabulary size and hidden size.
+        single: the passes of a step of one micro-batch, starting without gradients: the upper
+            envelope of the lines, in increasing order of bytes per row. If sharded, including the
+            gathered layers.
+        several: the same for a step of several micro-batches, in which the gradients of earlier
+            ones exist.
+        at_head: the line of each of the two at the (last) start of the head, in this order.
+        logit_arrays: number of simultaneous arrays of the size of a chunk's logits: the logits and
+            their gradients, one more if logits are scaled, two if they are capped.
     """
 
     parameters: int
@@ -71,7 +76,7 @@ class MemoryProfile:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> MemoryProfile:
-        """The profile from what `dataclasses.asdict` and JSON have made of it."""
+        """The profile from the JSON of `dataclasses.asdict`."""
         single, several, at_head = (
             tuple((int(constant), int(slope)) for constant, slope in plain[name])
             for name in ("single", "several", "at_head")
@@ -81,12 +86,12 @@ class MemoryProfile:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where and how a step is computed, as far as it decides memory.
+    """The device and the settings of a step that determine its memory.
 
     Attributes:
         device: `cpu` or `cuda`.
-        precision: of the products: float32, tf32 or bfloat16.
-        processes: that share the rows of a step.
+        precision: the precision of the products: float32, tf32 or bfloat16.
+        processes: number of processes that share the rows of a step.
         compiled: whether the model is compiled (torch.compile).
     """
 
@@ -97,15 +102,15 @@ class Placement:
 
 
 def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placement) -> int:
-    """Estimate the most bytes that a step allocates on one device.
+    """Estimate the peak memory of a step on one device.
 
-    Compiled, the gradients of all parameters are results of one graph: they exist together, beside
-    those of earlier micro-batches. Otherwise a compiled model stores less than the operations of
-    transformers that are counted: the estimate is an upper bound then.
+    If compiled, the gradients of all parameters are results of one graph, so they exist together,
+    in addition to those of earlier micro-batches. Apart from this, a compiled model stores less
+    than the counted operations of transformers, so the estimate is an upper bound.
 
     Args:
-        profile: the passes of the model, for as many shards as there are.
-        rows: of one process, in a step.
+        profile: the passes of the model, for the actual number of shards.
+        rows: the rows of one process, in a step.
         micro: rows that go through the model at once.
         placement: where and how.
 
@@ -126,15 +131,15 @@ def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placeme
 
 
 def checkpoint_copy_bytes(parameters: int) -> int:
-    """Bytes on the host of the copy of weights and moments from which a checkpoint is written."""
+    """The host memory of the copy of weights and moments for writing a checkpoint, in bytes."""
     return (WEIGHT + MOMENTS) * parameters
 
 
 def head_bytes(profile: MemoryProfile, micro: int, placement: Placement) -> int:
-    """Bytes that the head allocates in the pass that gives the loss and its gradients.
+    """The memory of the head in the pass that computes the loss and its gradients, in bytes.
 
-    They are those of `losses.chunked_loss`: the gradients of the weights and of the hidden states,
-    and for a chunk of tokens the logits and their slopes.
+    It consists of the arrays in `losses.chunked_loss`: the gradients with respect to the weights
+    and to the hidden states, and for a chunk of tokens the logits and their gradients.
 
     Args:
         profile: the model.
@@ -149,8 +154,8 @@ def head_bytes(profile: MemoryProfile, micro: int, placement: Placement) -> int:
     chunk = min(tokens, default_chunk(tokens, profile.vocabulary, placement.device))
     weight = profile.vocabulary * profile.hidden
     results = 4 * weight + 4 * tokens * (profile.hidden + 1)
-    # of a chunk: logits and slopes, and three arrays as wide as the hidden states; on a GPU slopes
-    # come from one kernel, in the type of the products
+    # for a chunk: logits and their gradients, and three arrays of the hidden size; on a GPU one
+    # kernel computes the gradients, in the type of the products
     per_logit = 4 * profile.logit_arrays
     if on_gpu and low:
         per_logit = max(4 + 2, per_logit - 4)
@@ -161,14 +166,14 @@ def head_bytes(profile: MemoryProfile, micro: int, placement: Placement) -> int:
 
 
 def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
-    """Choose how many tokens go through the head at once: a multiple of 64, in nearly even chunks.
+    """Choose the number of tokens per chunk of the head: a multiple of 64, in nearly even chunks.
 
-    Their logits take up to 1 GiB on a GPU, and up to 2 MiB on a CPU, near its caches; those of
-    64 tokens in any case, because products of fewer rows are slow. The number depends on shapes
-    alone, never on free memory: the order in which gradients are summed decides their last bits.
+    Their logits take up to 1 GiB on a GPU, and up to 2 MiB on a CPU, near its caches; at least 64
+    tokens, because products of fewer rows are slow. The number depends only on shapes, never on
+    free memory, because the order of summation affects the rounding of gradients.
 
     Args:
-        tokens: the tokens of the batch.
+        tokens: number of tokens of the batch.
         vocabulary: the number of logits per token.
         device: the type of the device, `cpu` or `cuda`.
 
@@ -182,13 +187,13 @@ def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
 
 
 def even_micro_batch(rows: int, most: int) -> int:
-    """The largest number of rows that divides a step's evenly, and is not more than fit.
+    """The largest divisor of the rows of a step that does not exceed a maximum.
 
-    Pieces of one shape are compiled once.
+    Micro-batches of equal shape are compiled once.
 
     Args:
-        rows: of one process, in a step.
-        most: that fit; at least 1.
+        rows: the rows of one process, in a step.
+        most: the maximum number of rows that fit; at least 1.
 
     Returns:
         From 1 to `rows`.
@@ -198,12 +203,12 @@ def even_micro_batch(rows: int, most: int) -> int:
 
 @dataclass(frozen=True)
 class StepPlan:
-    """How a step is computed, and what that takes.
+    """The micro-batch and checkpointing of a step, and its memory.
 
     Attributes:
         micro: rows that go through the model at once.
-        checkpointed: whether layers store their inputs alone.
-        bytes: on one device, estimated; 0 where that was not done.
+        checkpointed: whether layers store only their inputs.
+        bytes: estimated memory on one device; 0 if not estimated.
     """
 
     micro: int
@@ -222,19 +227,19 @@ def plan_step(
 ) -> StepPlan:
     """Choose the micro-batch, and whether activations are checkpointed.
 
-    The largest even micro-batch that fits without checkpointing; where not even one row fits, that
-    with it. Where nothing fits, the plan that takes least.
+    The largest even micro-batch that fits without checkpointing; if not even one row fits, the
+    largest with checkpointing. If nothing fits, the plan with the least memory.
 
     Args:
         profiles: the passes of the model, by whether activations are checkpointed.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         placement: where and how.
-        available: bytes of one device; None for any number.
-        micro: rows at once, where the user has chosen them.
-        checkpoint: the user's choice; `auto` checkpoints on GPUs alone.
+        available: bytes of one device; None for unlimited.
+        micro: the micro-batch, if chosen by the user.
+        checkpoint: the user's choice; `auto` checkpoints on GPUs only.
 
     Returns:
-        The plan; its bytes exceed `available` where nothing fits.
+        The plan; its bytes exceed `available` if nothing fits.
     """
     chosen = [False, True] if placement.device != "cpu" else [False]
     ways = chosen if checkpoint == "auto" else [checkpoint]
@@ -250,21 +255,22 @@ def plan_step(
 
 
 def highest_lines(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Of lines, those that are the highest at some number of rows, 1 or more.
+    """The upper envelope of lines for 1 or more rows.
 
     Args:
-        lines: bytes without rows, and bytes a row.
+        lines: pairs of constant bytes and bytes per row.
 
     Returns:
-        Increasing in bytes a row.
+        The lines that are the highest at some number of rows, in increasing order of bytes per row.
     """
     highest: list[Line] = []
     for constant, slope in sorted(set(lines), key=lambda line: (line[1], line[0])):
-        # at 1 row and ever after, a line is below a steeper one that is not lower at 1
+        # a line is dominated by a steeper one that is not lower at 1 row
         while highest and highest[-1][0] + highest[-1][1] <= constant + slope:
             highest.pop()
         highest.append((constant, slope))
-    # what is left falls at 1 row and rises in slope; the middle of three may still be below both
+    # the remaining lines decrease at 1 row and increase in slope; the middle one of three may still
+    # be dominated
     return tuple(_upper_hull(highest))
 
 
@@ -278,12 +284,12 @@ def _upper_hull(lines: Sequence[Line]) -> list[Line]:
 
 
 def _meet_below(low: Line, middle: Line, high: Line) -> bool:
-    """Whether the middle of three lines, by slope, is nowhere above both others."""
+    """Whether the middle one of three lines, in order of slope, is nowhere above both others."""
     return (low[0] - high[0]) * (middle[1] - low[1]) <= (low[0] - middle[0]) * (high[1] - low[1])
 
 
 def _passes(profile: MemoryProfile, micro: int, placement: Placement, is_single: bool) -> int:
-    """Most bytes of the passes of a step of one micro-batch, or of several."""
+    """The peak memory of the passes of a step of one micro-batch, or of several, in bytes."""
     lines = profile.single if is_single else profile.several
     constant, slope = profile.at_head[0 if is_single else 1]
     at_head = constant + slope * micro + head_bytes(profile, micro, placement)

@@ -1,7 +1,8 @@
 """The rows of a run: one line of JSON for each evaluation, on the disk before the run continues.
 
-A number that is not finite is the word "nan", "inf" or "-inf", so that the rows of a run that
-diverged are kept and every line is JSON; `read` gives the number back. null is what is not known.
+A number that is not finite is stored as the string "nan", "inf" or "-inf", so that the rows of a
+diverged run are preserved and every line is valid JSON; `read` returns the number. null stands for
+an unknown value.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class MetricsLog:
-    """The open file of a run's rows. One process writes it, the one that holds the run.
+    """The open file of a run's rows, written only by the process that has locked the run.
 
     Attributes:
-        size: bytes of all rows so far; what a checkpoint keeps and `cut` takes.
+        size: bytes of all rows so far, stored in checkpoints as the argument of `cut`.
         lines: the number of rows so far.
     """
 
@@ -54,7 +55,7 @@ class MetricsLog:
             os.fsync(self._file.fileno())
             self.size += len(line)
             self.lines += 1
-        # whatever interrupts the write, KeyboardInterrupt too: no torn row may precede the next one
+        # for any exception, including KeyboardInterrupt: no incomplete row may precede the next one
         except BaseException as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.size)
@@ -79,7 +80,7 @@ class MetricsLog:
 
 
 def open_points(path: Path) -> MetricsLog:
-    """Open the rows of a run to append to them; a torn last line is cut.
+    """Open the rows of a run to append to them; an incomplete last line is removed.
 
     Raises:
         LawdslError: R0407, the file cannot be opened to be written.
@@ -89,7 +90,7 @@ def open_points(path: Path) -> MetricsLog:
         content = b"" if new else path.read_bytes()
         file = open(path, "ab", buffering=0)
         if new:
-            # the name of a new file is on the disk only when its folder is
+            # the name of a new file is on disk only after its folder is synced
             sync(path.parent)
         # a line without its end was being written when the process died
         size = content.rfind(b"\n") + 1
@@ -102,7 +103,7 @@ def open_points(path: Path) -> MetricsLog:
 
 
 def head(path: Path, size: int) -> tuple[bytes, list[dict[str, Any]]]:
-    """Read the first rows of a run, those that a checkpoint counts.
+    """Read the first rows of a run, up to a checkpoint.
 
     Args:
         path: the path of the file.
@@ -121,7 +122,7 @@ def head(path: Path, size: int) -> tuple[bytes, list[dict[str, Any]]]:
 
 
 def begin_with(path: Path, rows: bytes) -> None:
-    """Replace the rows of a run by those of another, of which it is a continuation.
+    """Replace the rows of a run by those of the run that it continues.
 
     Args:
         path: the path of the file.
@@ -163,7 +164,7 @@ def cut(path: Path, size: int) -> int:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """All rows, without a torn last line; none where the file is not there.
+    """All rows, without an incomplete last line; none if the file does not exist.
 
     Raises:
         LawdslError: R0405, a line is damaged; R0406, the file cannot be read.
@@ -172,7 +173,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file; none where it does not exist."""
+    """The bytes of a file; none if it does not exist."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -208,21 +209,21 @@ def _refuse(constant: str) -> None:
 
 
 def _encode_numbers(value: Any) -> Any:
-    """Data with words in place of the numbers that JSON lacks."""
+    """Data with strings in place of the numbers that JSON lacks."""
     if isinstance(value, dict):
         return {key: _encode_numbers(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_encode_numbers(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(float(value))
-    # it would be read back as a number
+    # it would be read as a number
     if isinstance(value, str) and value in WORDS:
         raise ValueError(f"the word {value!r} stands for a number")
     return value
 
 
 def _decode_numbers(value: Any) -> Any:
-    """What `_encode_numbers` was given."""
+    """The inverse of `_encode_numbers`."""
     if isinstance(value, dict):
         return {key: _decode_numbers(v) for key, v in value.items()}
     if isinstance(value, list):

@@ -11,13 +11,13 @@ from .memory import MemoryProfile
 
 @dataclass(frozen=True)
 class Experts:
-    """The experts of a model of which a router chooses some for each token.
+    """The experts of a mixture-of-experts model.
 
     Attributes:
-        count: the number in a layer; 0 where the configuration does not state it.
-        used: the number that process a token; 0 where the configuration does not state it.
-        parameters: of all of them.
-        auxiliary: what the configuration asks to be added to the loss for the router, as text.
+        count: number of experts per layer; 0 if the configuration does not define it.
+        used: number of experts per token (top k); 0 if the configuration does not define it.
+        parameters: number of parameters of all experts.
+        auxiliary: the auxiliary losses of the router in the configuration, as text.
         router_loss: the coefficient of the router loss that the model computes; 0 for none.
     """
 
@@ -29,7 +29,7 @@ class Experts:
 
     @property
     def idle(self) -> int | None:
-        """Parameters of those that do not work on a token; None where that is not known."""
+        """Number of expert parameters that are inactive for a token; None if unknown."""
         if not (self.count and self.used):
             return None
         return self.parameters - self.parameters * self.used // self.count
@@ -37,22 +37,22 @@ class Experts:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model before it is loaded.
+    """Facts about a model that are known before it is loaded.
 
     Attributes:
-        fingerprint: hash of the configuration and, where there are some, of the weights.
-        weights: whether there are some.
-        parameters: all of them, those that are shared counted once.
-        non_embedding: all but the input embedding and the head: the N of most laws.
-        embedding: of the input embedding alone.
-        layers, hidden: how many layers there are, and their width.
-        vocabulary: how many kinds of tokens it knows.
-        positions: how long its rows may be; None where nothing limits them.
-        dropout: its rates by name, which are set to 0 unless the training enables dropout.
+        fingerprint: hash of the configuration and of the weights, if any.
+        weights: whether the folder has weights.
+        parameters: number of parameters, shared ones counted once.
+        non_embedding: number of parameters except input embedding and head: the N of most laws.
+        embedding: number of parameters of the input embedding.
+        layers, hidden: number of layers, and the hidden size.
+        vocabulary: the size of the vocabulary.
+        positions: maximum length of rows; None if unlimited.
+        dropout: name -> dropout rate; set to 0 unless the training enables dropout.
         experts: the experts of a mixture of experts.
-        memory: what its passes allocate, by whether activations are checkpointed; empty where that
-            was not counted, or cannot be.
-        uncounted: why it cannot be; empty where it can, or was not tried.
+        memory: whether activations are checkpointed -> memory profile; empty if it was not or
+            cannot be counted.
+        uncounted: why the memory cannot be counted; empty if it can be, or was not tried.
     """
 
     fingerprint: str
@@ -76,11 +76,11 @@ class ModelFacts:
 
     @property
     def active(self) -> int:
-        """Parameters that work on a token, but for embedding and head: N of a dense model."""
+        """Number of active parameters per token without embeddings: N of a dense model."""
         return self.non_embedding - ((self.experts and self.experts.idle) or 0)
 
     def flops_per_token(self, sequence: int) -> int:
-        """FLOP of a forward and a backward pass, a token; see `costs.flops_per_token`."""
+        """FLOP per token of a forward and a backward pass; see `costs.flops_per_token`."""
         working = self.parameters - (self.non_embedding - self.active)
         return costs.flops_per_token(
             working, self.embedding, self.layers, self.hidden, sequence, tied=self.tied

@@ -1,7 +1,7 @@
-"""Memory profiles that were counted before, in files of the user; loads no torch.
+"""A cache of memory profiles in files of the user; torch is not loaded.
 
-A file's name is the hash of all that decides the profile. One that is damaged, or that cannot be
-written, is done without: the passes are counted again.
+The name of a file is the hash of everything that determines the profile. If a file is damaged or
+cannot be written, the passes are counted again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lawdsl.core.user_cache import user_cache
 from .memory import MemoryProfile
 
 KIND = "memory"
-MAX_BYTES = 2**20  # a profile has some kilobytes
+MAX_BYTES = 2**20  # bytes; a profile has some kilobytes
 
 
 def read_profile(key: Mapping[str, Any]) -> MemoryProfile | None:
@@ -30,7 +30,7 @@ def read_profile(key: Mapping[str, Any]) -> MemoryProfile | None:
         key: all that decides it, as plain data.
 
     Returns:
-        The profile; None where none is cached, or none that is intact.
+        The profile; None if no intact one is cached.
     """
     path = _path(key)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
@@ -42,7 +42,7 @@ def read_profile(key: Mapping[str, Any]) -> MemoryProfile | None:
 
 
 def write_profile(key: Mapping[str, Any], profile: MemoryProfile) -> None:
-    """Write a profile, if the cache can be written.
+    """Store a profile, if the cache is writable.
 
     Args:
         key: all that decides it, as plain data.

@@ -1,4 +1,4 @@
-"""A training and a step -> the learning rate of the update, and the areas of the schedule.
+"""Training settings and a step -> the learning rate of the update, and the areas of the schedule.
 
 Updates are counted from 0, so the number of an update is the number of updates done before it.
 Cosine: Loshchilov and Hutter (2017), arXiv:1608.03983; warmup-stable-decay: Hu et al. (2024),
@@ -18,7 +18,7 @@ from ..spec import Training
 
 
 def check_schedule(training: Training) -> None:
-    """Raise an error for a schedule that does not fit the run.
+    """Raise an error for a schedule that is inconsistent with the run.
 
     Raises:
         LawdslError: a warm-up or decay that is missing, too long, or without effect (R0702).
@@ -39,12 +39,12 @@ def check_schedule(training: Training) -> None:
 
 
 def learning_rate(training: Training, step: int) -> float:
-    """Give the learning rate of an update.
+    """Return the learning rate of an update.
 
     Every schedule rises linearly over the first `warmup` updates, lr (step + 1)/(warmup + 1), so
     that update number `warmup` is the first to have the full rate. Then
 
-    * `constant` stays,
+    * `constant` is constant,
     * `cosine` falls as final + (1 - final)(1 + cos(pi s))/2 for s from 0 to 1 (Loshchilov and
       Hutter (2017), equation 5, without restarts) to `final` of the rate, which the last update
       has,
@@ -63,7 +63,7 @@ def learning_rate(training: Training, step: int) -> float:
 
 
 def _learning_rate_factor(training: Training, step: int) -> float:
-    """The learning rate as a part of the full one."""
+    """The learning rate as a fraction of the peak learning rate."""
     if step < training.warmup:
         return (step + 1) / (training.warmup + 1)
     if training.schedule == "cosine":
@@ -78,16 +78,15 @@ def _learning_rate_factor(training: Training, step: int) -> float:
 
 
 def phase(training: Training, step: int) -> Literal["stable", "decay", "end"]:
-    """Give the phase of the schedule in which a run is after some updates.
+    """Return the phase of the schedule after some updates.
 
     Args:
         training: the schedule and its numbers.
         step: the number of updates done, 0 to training.steps.
 
     Returns:
-        `stable` until the learning rate first falls; `end` after the last update of a rate that
-        has fallen, where the loss is that of a run of so many tokens; `decay` between them, where
-        it is not.
+        `stable` until the learning rate first decreases; `end` after the last update of a decayed
+        rate, where the loss is that of a complete run on so many tokens; `decay` in between.
     """
     if step <= training.warmup or _learning_rate_factor(training, step - 1) == 1.0:
         return "stable"
@@ -95,11 +94,11 @@ def phase(training: Training, step: int) -> Literal["stable", "decay", "end"]:
 
 
 def schedule_areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:
-    """Give the forward area S1 and the annealing area S2 of the first `step` updates.
+    """Return the forward area S1 and the annealing area S2 of the first `step` updates.
 
     S1 = sum of lr_i, and S2 = sum over updates i of sum over k <= i of (lr_(k-1) - lr_k)
-    decay^(i-k): a falling rate counts up, a warm-up counts down. The first update has no
-    difference: the learning rate of an earlier training is not known here. Tissue et al. (2024),
+    decay^(i-k): a falling rate counts up, a warm-up counts down. The first update contributes no
+    difference, because the learning rate of the earlier training is unknown. Tissue et al. (2024),
     arXiv:2408.11029; Wang et al. (2025), arXiv:2505.07796, equation 4, which has these two of the
     continual pre-training beside those of the pre-training.
 
@@ -109,7 +108,7 @@ def schedule_areas(training: Training, step: int, decay: float = 0.999) -> tuple
     Args:
         training: the schedule and its numbers.
         step: the number of updates, 0 to training.steps.
-        decay: the factor per update by which a fall of the rate is forgotten.
+        decay: the factor per update by which the effect of a decrease decays.
 
     Returns:
         S1 and S2.

@@ -1,6 +1,6 @@
-"""How a run computes its steps on a GPU, as its folder keeps it: a resumed run does the same.
+"""The micro-batch and checkpointing of a run's steps on a GPU, stored in its folder for resuming.
 
-Other micro-batches give other last bits, and how much memory is free may change meanwhile.
+Another micro-batch changes the rounding, and the free memory may change meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEP_PLAN = "execution.json"
 
 
 def read_step_plan(folder: Path) -> StepPlan | None:
-    """Read the plan that a run's folder keeps; None where it has none that can be read.
+    """Read the plan in a run's folder; None if there is no readable one.
 
     Args:
         folder: the folder of the run.
@@ -33,7 +33,7 @@ def read_step_plan(folder: Path) -> StepPlan | None:
 
 
 def write_step_plan(folder: Path, plan: StepPlan) -> None:
-    """Keep the plan in a run's folder.
+    """Store the plan in a run's folder.
 
     Args:
         folder: the folder of the run.

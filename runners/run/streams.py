@@ -1,10 +1,10 @@
 """The mixture: the windows of the corpora that a step trains on, a pure function of seed and step.
 
-No generator has a state that would have to be saved: rows follow each other in one fixed order, in
-which every corpus has its exact quota at every step (Webster's method: Balinski and Young (1982),
-Fair Representation), and the windows of a corpus follow a keyed permutation, another one in each
-pass over it (a Feistel network: Luby and Rackoff (1988), SIAM Journal on Computing 17). How many
-processes share a batch changes nothing.
+No random generator has a state to save: rows have a fixed order, in which every corpus has its
+exact quota at every step (Webster's method: Balinski and Young (1982), Fair Representation), and
+the windows of a corpus follow a keyed permutation, another one in each pass over it (a Feistel
+network: Luby and Rackoff (1988), SIAM Journal on Computing 17). The number of processes that share
+a batch has no effect.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Mixture:
     Attributes:
         names: the names of the corpora.
         weights: integers in proportion to their shares.
-        windows: the number of windows of each.
-        keys: the hash of seed and fingerprint of each; runs of other shares or models that have
-            the same keys meet the windows of a corpus in the same order, so that the difference
+        windows: the number of windows of each corpus.
+        keys: the hash of seed and fingerprint of each corpus; runs with the same keys but other
+            shares or models use the windows of a corpus in the same order, so that the difference
             of two runs has less noise than either.
-        batch: rows a step.
+        batch: rows per step.
     """
 
     names: tuple[str, ...]
@@ -60,7 +60,7 @@ def mixture(
         shares: corpus -> share of the rows; they sum to 1.
         windows: corpus -> number of windows.
         fingerprints: corpus -> fingerprint.
-        batch: rows a step.
+        batch: rows per step.
         seed: the seed of the order of the windows.
 
     Returns:
@@ -100,9 +100,10 @@ def mixture_of(run: Run, windows: Mapping[str, int]) -> Mixture:
 def rows_drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     """Count the rows of each corpus in the first `step` steps.
 
-    The j-th row of a corpus of share p is due at (j + 1/2)/p, and rows come in the order in which
-    they are due: Webster's method (Balinski and Young (1982), Fair Representation). So counts never
-    fall; of two or three corpora none is ever more than half a row, or one, from its share.
+    The j-th row of a corpus of share p is due at (j + 1/2)/p, and rows are in the order of their
+    due positions: Webster's method (Balinski and Young (1982), Fair Representation). So counts
+    never decrease; with two (three) corpora, each count is within half a row (one row) of its
+    share.
 
     Args:
         mix: the mixture.
@@ -116,7 +117,7 @@ def rows_drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     # whole numbers throughout: a rounded share would drift away from its quota
     counts = [(2 * w * rows + total) // (2 * total) for w in mix.weights]
     while (surplus := sum(counts) - rows) != 0:
-        # rounding misses the total by fewer rows than there are corpora
+        # rounding changes the total by fewer rows than there are corpora
         late = [_due_position(mix, k, counts[k] - (surplus > 0)) for k in range(len(counts))]
         if surplus > 0:
             k = max((k for k in range(len(counts)) if counts[k]), key=lambda k: late[k])
@@ -128,7 +129,7 @@ def rows_drawn(mix: Mixture, step: int) -> tuple[int, ...]:
 
 
 def rows_of_step(mix: Mixture, step: int) -> list[tuple[int, int]]:
-    """Give the rows of the update after `step` updates.
+    """Return the rows of the update after `step` updates.
 
     Args:
         mix: the mixture.
@@ -148,11 +149,11 @@ def rows_of_step(mix: Mixture, step: int) -> list[tuple[int, int]]:
 
 
 def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
-    """Give the windows at some positions of a corpus's endless order.
+    """Return the windows at some positions of a corpus's endless order.
 
     Args:
         mix: the mixture.
-        corpus: its number.
+        corpus: the number of the corpus.
         positions: the positions in the order of the corpus, shape (rows,); each pass has as many as
             windows.
 
@@ -170,7 +171,7 @@ def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
 
 
 def epochs(mix: Mixture, step: int) -> dict[str, float]:
-    """Give the number of passes over each corpus after `step` steps, rows / windows.
+    """Return the number of passes over each corpus after `step` steps, rows / windows.
 
     Args:
         mix: the mixture.
@@ -186,11 +187,11 @@ def epochs(mix: Mixture, step: int) -> dict[str, float]:
 def batch(
     mix: Mixture, tokens: Sequence[NDArray[np.unsignedinteger]], sequence: int, step: int
 ) -> Windows:
-    """Give the rows of a step: each a window and the token that follows it.
+    """Return the rows of a step: each a window and the token that follows it.
 
     Args:
         mix: the mixture.
-        tokens: of each corpus, in the order of the mixture; may be memory-mapped.
+        tokens: the tokens of each corpus, in the order of the mixture; may be memory-mapped.
         sequence: tokens of a window.
         step: the number of updates before it.
 
@@ -210,7 +211,7 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
 
     A Feistel network on the next even number of bits (Luby and Rackoff (1988)), applied until the
     value is less than `size` (cycle walking: Black and Rogaway (2002), Ciphers with Arbitrary
-    Finite Domains). It uses no library's generator, whose numbers may change between versions.
+    Finite Domains). It uses no random generator of a library, which may change between versions.
 
     Args:
         positions: numbers below `size`, shape (n,).
@@ -236,13 +237,15 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
         for salt in salts:
             low_half, high_half = high_half, low_half ^ (_mixed(high_half ^ salt) & mask)
         permuted_positions[outside] = (low_half << np.uint64(half)) | high_half
-        # the network is a permutation, so walking on from outside always comes back inside
+        # the network is a permutation, so iterating from outside the range always returns to it
         outside = permuted_positions >= np.uint64(size)
     return permuted_positions.astype(np.int64)
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of the result depends on every bit of x (the finaliser of SplitMix64)."""
+    """Mix the bits, so that every bit of the result depends on every bit of x (the finaliser of
+    SplitMix64).
+    """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

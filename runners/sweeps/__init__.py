@@ -1,1 +1,3 @@
-"""sweep.toml -> orders of runs -> runs, here or on a cluster; the folder of each has its progress."""
+"""sweep.toml -> specifications of runs -> runs, on this machine or a cluster; each folder has the
+progress of its run.
+"""

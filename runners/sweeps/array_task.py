@@ -2,8 +2,8 @@
 
     python -m lawdsl.runners.sweeps.array_task LIST.json NUMBER
 
-`slurm.write_arrays` writes the list. Exits with 0 where all runs are done, 75 where a signal stopped
-one and it was saved, else with 1.
+`slurm.write_arrays` writes the list. Exit codes: 0 if all runs are done, 75 if a signal stopped one
+and it was saved, else 1.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 def _execute(
     listing: dict[str, Any], runs: Sequence[PlannedRun], stop: StopRequest
 ) -> list[RunOutcome] | None:
-    """The outcomes of the runs; None on other nodes than the first."""
+    """The outcomes of the runs; None on nodes other than the first."""
     policy = Policy(listing["retries"], listing["halve"], listing["steal"])
     local = LocalEngine(this_machine(), 1, policy, tuple(listing["worker"]))
     outcomes = [RunOutcome(r, r.state.status, r.state.message) for r in runs if r.state.final]
@@ -78,17 +78,17 @@ def _execute(
 
 
 def _planned(folder: Path, order: RunOrder) -> PlannedRun:
-    """A run whose cost need not be known."""
+    """A planned run without an estimate of its cost."""
     training = order.run.training
     tokens = training.steps * training.batch * training.sequence
     return PlannedRun(order, folder, read_state(folder), tokens, 0.0, 0.0)
 
 
 def _take_back(runs: Sequence[PlannedRun]) -> None:
-    """Release the locks that this task itself has left, on a node that failed.
+    """Release the locks that an earlier attempt of this task has left on a failed node.
 
-    Slurm ends all processes of a task before it starts the task again. Where the file system shows
-    the locks of other hosts, that of a process that still runs stays.
+    Slurm ends all processes of a task before it starts the task again. If locks of other hosts are
+    visible on the file system, that of an active process remains.
     """
     task = array_task()
     for run in runs:

@@ -1,4 +1,6 @@
-"""Stable runs and their branches in a sweep: when a branch can begin, and when checkpoints can go."""
+"""Stable runs and their branches in a sweep: when a branch can start, and when checkpoints can be
+removed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from .run_folders import read_state
 
 
 def stable_folder(folder: Path, order: RunOrder) -> Path | None:
-    """Give the folder of the stable run that a branch begins from.
+    """Return the folder of the stable run that a branch begins from.
 
     Args:
         folder: the folder of the branch.
@@ -27,16 +29,16 @@ def stable_folder(folder: Path, order: RunOrder) -> Path | None:
 
 
 def can_begin(folder: Path, order: RunOrder, unfinished: Set[Path]) -> bool:
-    """Decide whether a run has nothing to wait for.
+    """Decide whether a run can start without waiting for another.
 
     Args:
         folder: the folder of the run.
         order: its order.
-        unfinished: the folders of the runs that wait or are active.
+        unfinished: the folders of waiting and active runs.
 
     Returns:
-        Whether it is not a branch, has begun before, or its stable run has reached the branching
-        point or will not: a branch trains the first steps itself then.
+        True if it is not a branch, has been started before, or if its stable run has reached the
+        branching point or never will: the branch then trains the first steps itself.
     """
     stable = stable_folder(folder, order)
     if stable is None or order.prefix is None or stable not in unfinished:
@@ -45,7 +47,7 @@ def can_begin(folder: Path, order: RunOrder, unfinished: Set[Path]) -> bool:
 
 
 def first_step(folder: Path, order: RunOrder, final: bool) -> int:
-    """Give the step after which a run is trained, of which the earlier ones are its stable run's.
+    """Return the step from which a run is trained; the earlier steps are those of its stable run.
 
     Args:
         folder: the folder of the run.
@@ -69,10 +71,10 @@ def first_step(folder: Path, order: RunOrder, final: bool) -> int:
 
 
 def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
-    """Remove the checkpoints of stable runs that the branches that began there need no more.
+    """Remove the checkpoints of stable runs that no branch needs any more.
 
-    A branch needs that of its stable run until it has one of its own, or has ended. Checkpoints of
-    other branches remain.
+    A branch needs the checkpoint of its stable run until it has its own, or has ended. Checkpoints
+    for other branches remain.
 
     Args:
         runs: folders and orders of branches; other runs may be among them.
@@ -87,7 +89,7 @@ def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
     for stable, steps in needs.items():
         ended, newest = read_state(stable).final, newest_checkpoint(stable)
         for step, needed in steps.items():
-            # the newest is what a stable run that is killed goes on from
+            # a stable run that was killed resumes from the newest one
             if not needed and (ended or step < newest):
                 forget_checkpoint(stable, step)
 
@@ -95,8 +97,8 @@ def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
 def record_branches(runs: Iterable[tuple[Path, RunOrder]]) -> None:
     """Record in the folders of finished runs that they are branches in this sweep.
 
-    They may have been made by a sweep without branches, as the same runs. A table then has the rows
-    that they share with their stable run once.
+    A sweep without branches may have executed the same runs. With this record, a table has the rows
+    shared with the stable run only once.
 
     Args:
         runs: folders and orders of a sweep's runs.

@@ -18,14 +18,14 @@ MARK_FILE = "lawdsl.json"  # in an exported folder: identifies the run of its mo
 
 
 def export_folder(sweep: Sweep, run: PlannedRun) -> Path | None:
-    """Give the folder to which the model of a run is exported.
+    """Return the folder to which the model of a run is exported.
 
     Args:
         sweep: the sweep.
         run: one of its runs.
 
     Returns:
-        The folder; None where the sweep exports no models, and of a stable run.
+        The folder; None if the sweep exports no models, and for a stable run.
     """
     if sweep.export is None or run.order.branch_steps:
         return None
@@ -61,7 +61,7 @@ def export(sweep: Sweep, run: PlannedRun) -> Path | None:
         run: the run.
 
     Returns:
-        The folder; None where the sweep exports nothing, or the model is there already.
+        The folder; None if the sweep exports nothing, or the model has been exported already.
 
     Raises:
         LawdslError: the run has no model any more, or it cannot be copied (R0107).

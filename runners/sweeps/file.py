@@ -1,4 +1,4 @@
-"""What may stand in sweep.toml: sizes x mixtures x seeds.
+"""The schema of sweep.toml: sizes x mixtures x seeds.
 
 name = "python-from-manuals"
 folder = "runs/cpt"                      # of the runs; all folders are relative to this file
@@ -66,17 +66,17 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
 
 def _named(value: object) -> object:
-    """A name that can be part of a folder's and a column's."""
+    """A name that is valid in folder and column names."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         raise ValueError("must be made of letters, digits and . _ + -, at most 40 of them")
     return value
 
 
 def _number(value: object, is_valid: Callable[[Fraction], bool], expected: str) -> str:
-    """A number as it was written.
+    """The text of a number.
 
     Raises:
-        ValueError: it is none, or not in the range.
+        ValueError: it is not a number, or is out of range.
     """
     try:
         written = str(exact_share(value))
@@ -89,17 +89,17 @@ def _number(value: object, is_valid: Callable[[Fraction], bool], expected: str) 
 
 
 def _share(value: object) -> object:
-    """A part of the mixture, from 0 to 1."""
+    """A share of the mixture, from 0 to 1."""
     return _number(value, lambda share: 0 <= share <= 1, 'from 0 to 1, such as 0.3 or "1/3"')
 
 
 def _end(value: object) -> object:
-    """The end of a branch: a part of the steps that is not 0."""
+    """The end of a branch: a nonzero fraction of the steps."""
     return _number(value, lambda end: 0 < end <= 1, 'above 0 and up to 1, such as 0.25 or "1/3"')
 
 
 def _decay_part(value: object) -> object:
-    """The length of a decay: a part of a branch that is neither none nor all of it."""
+    """The length of a decay: a fraction of a branch, strictly between 0 and 1."""
     return _number(value, lambda part: 0 < part < 1, 'above 0 and below 1, such as 0.1 or "1/8"')
 
 
@@ -117,14 +117,14 @@ Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
 
 
 class CorpusEntry(Record):
-    """A corpus that may be in the mixture, and how often a run may go through it."""
+    """A corpus of the mixture, and the maximum number of passes over it."""
 
     folder: str
     max_epochs: float = Field(default=1.0, gt=0)
 
 
 class ModelEntry(BaseModel):
-    """The model that runs begin with; fields of training and run may stand beside these."""
+    """An initial model; fields of [training] and [run] may be overridden here."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -135,7 +135,7 @@ class ModelEntry(BaseModel):
 
 
 class Grid(Record):
-    """Every model with every mixture and every seed."""
+    """The Cartesian product of models, mixtures and seeds."""
 
     shares: Mixtures
     seeds: Seeds = (0,)
@@ -143,7 +143,7 @@ class Grid(Record):
 
 
 class Also(Record):
-    """Further runs; what is left out is as in the grid."""
+    """Further runs; omitted entries are those of the grid."""
 
     models: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     shares: Mixtures | None = None
@@ -151,11 +151,11 @@ class Also(Record):
 
 
 class Branching(Record):
-    """A stable run of each cell of the grid, and decays that branch off it; see `stages`.
+    """A stable run for each cell of the grid, and decays that branch off it; see `stages`.
 
-    `branches` are the ends of the decays as parts of `training.steps`, and `decay` the length of
-    each as a part of its steps; `decay_steps`, in its place, is the length of all. Without
-    `constant_rows` runs are evaluated at their ends alone.
+    `branches` are the ends of the decays as fractions of `training.steps`, and `decay` is the
+    length of each as a fraction of its steps; `decay_steps` instead is the length of all. Without
+    `constant_rows` runs are evaluated only at their ends.
     """
 
     kind: Literal["stable"] = "stable"
@@ -166,10 +166,10 @@ class Branching(Record):
 
 
 class Learnability(Record):
-    """The run whose losses on the domain k1, k2 and k3 are of, and their unit in steps.
+    """The run whose losses on the domain determine k1, k2 and k3, and their unit in steps.
 
-    D-CPT (2406.01375), section 4.4 and appendix H; the unit is 1000 steps there. They belong to a
-    domain, so one run says them for all others.
+    D-CPT (2406.01375), section 4.4 and appendix H; the unit is 1000 steps there. They characterise
+    a domain, so one run determines them for all others.
     """
 
     steps: Positive
@@ -187,7 +187,7 @@ class Columns(Record):
 
 
 class File(Record):
-    """The file; what `training` and `run` may hold is looked at for each model, with its own values."""
+    """The whole file; `training` and `run` are validated for each model, with its own values."""
 
     name: Name
     folder: str
@@ -201,7 +201,7 @@ class File(Record):
     also: tuple[Also, ...] = ()
     training: dict[str, Any]
     evaluation: Schedule = ListedSteps(steps=())
-    """May be left out where [schedule] has runs evaluated at their ends alone."""
+    """Optional if [schedule] has runs evaluated only at their ends."""
     schedule: Branching | None = None
     run: dict[str, Any] = {}
     table: Columns = Columns()

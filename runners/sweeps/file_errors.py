@@ -1,6 +1,6 @@
-"""sweep.toml -> its tables, parsed strictly, and every mistake in it with its place.
+"""sweep.toml -> its tables, parsed strictly, and every mistake in it with its location.
 
-A place is written as a path: `training.steps`, `models[2].folder`, counted from 1.
+A location is a path: `training.steps`, `models[2].folder`, counted from 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     ("table",): Columns,
     ("table", "dlc"): Learnability,
 }
-"""The place of a table -> what it may hold."""
+"""Path of a table -> its schema."""
 SCHEDULES: Mapping[str, type[BaseModel]] = {
     "dense": Dense,
     "sparse": Sparse,
@@ -51,7 +51,7 @@ TOML_NAMES: Mapping[str, str] = {
     "must be a valid number": "must be a number",
     "must be a valid string": "must be text",
 }
-"""Words of pydantic -> those of a TOML file."""
+"""Messages of pydantic -> wording for a TOML file."""
 
 ALIASES: Mapping[str, str] = {
     "lr": "learning_rate",
@@ -89,7 +89,7 @@ def sweep_diagnostic(
         location: the path of the entry.
         message: what is wrong.
         help: how to correct it.
-        code: of the message.
+        code: the code of the message.
 
     Returns:
         The diagnostic.
@@ -131,11 +131,11 @@ def _renamed(problems: Problems) -> Problems:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a file.
+    """Read the tables of a file.
 
     Raises:
         LawdslError: it cannot be read, or is not TOML; R0103, with line and column. It has dates or
-            times, which no entry is; R0102.
+            times, which no entry may be; R0102.
     """
     if path.suffix.lower() in (".json", ".csv", ".law", ".yaml", ".yml", ".parquet"):
         message = f"{path.name} ends in {path.suffix}, where a sweep.toml is expected"
@@ -160,7 +160,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _dates(value: Any, loc: tuple[str | int, ...] = ()) -> Iterator[Diagnostic]:
-    """A mistake for each date and time, of which JSON has none: as text they would pass for names."""
+    """A mistake for each date and time: JSON lacks them, and as text they would be mistaken for
+    names.
+    """
     if isinstance(value, date | time):
         location = _path(loc)
         help = f'as text it has quotes: "{value}"'
@@ -203,7 +205,7 @@ def _toml_advice(line: str, column: int, otherwise: str) -> str:
 
 
 def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
-    """Every table that is as it must be, and what is wrong with the others."""
+    """The valid tables, and the mistakes in the others."""
     problems: Problems = []
     try:
         File.model_validate_json(_json(raw), strict=True)
@@ -224,7 +226,7 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
             kind: TypeAdapter[Any] = TypeAdapter(section.rebuild_annotation())
             parsed[name] = kind.validate_json(_json(raw[name]), strict=True)
         except ValidationError:
-            pass  # it is among the mistakes
+            pass  # it is one of the mistakes
     return parsed, problems
 
 
@@ -295,7 +297,7 @@ def _json(value: Any) -> str:
 def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
     """Translate an error of pydantic into a diagnostic."""
     loc: Sequence[str | int] = e["loc"]
-    if not loc:  # entries that do not go together
+    if not loc:  # inconsistent entries
         return sweep_diagnostic(table, f"{table}: {str(e['msg']).removeprefix('Value error, ')}")
     if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
         kind = SCHEDULES.get(str(loc[1]))

@@ -1,4 +1,4 @@
-"""A sweep and the facts of its folders -> the orders of its runs."""
+"""A sweep and the facts of its inputs -> the specifications of its runs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Folders = Mapping[str, tuple[Path, ...]]
 
 
 def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None) -> list[RunOrder]:
-    """Give the orders of the runs, in the order of the sweep's file.
+    """Return the specifications of the runs, in the order of the sweep's file.
 
     Args:
         sweep: the sweep.
         inputs: the facts of its corpora and models.
-        machine: what the runs are done on, which decides their precision where the sweep does not;
+        machine: the machine of the runs, which determines their precision if the sweep does not;
             None for one without GPUs.
 
     Returns:
-        One order for each run.
+        One specification per run.
     """
     existing = folders_by_identity(sweep.folder)
     for model in sweep.training:
@@ -39,7 +39,7 @@ def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None)
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
-        # of a stable run and its branches the stable one, which has the rows at constant rate
+        # of a stable run and its branches, the stable run, which has the rows at constant rate
         reference = (_run(sweep, inputs, cell, sweep.stages[cell.model][0]).identity(), unit)
     return [
         order for cell in sweep.cells for order in _orders(sweep, inputs, cell, reference, existing)
@@ -49,9 +49,9 @@ def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None)
 def _with_known_precision(
     sweep: Sweep, inputs: SweepInputs, model: str, machine: Machine | None, existing: Folders
 ) -> Sweep:
-    """The sweep with one precision for a model: that of its runs, if some were begun.
+    """The sweep with one precision per model: that of its existing runs, if any.
 
-    A sweep that has begun thus goes on from any machine.
+    Thus a sweep can be continued from any machine.
     """
     settings = sweep.training[model]
     if settings.precision != "auto":
@@ -81,12 +81,12 @@ def _with_precision(sweep: Sweep, model: str, precision: str) -> Sweep:
 
 
 def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) -> Path:
-    """Give the folder of a run: its label for people, and its identity.
+    """Return the folder of a run, named by its label and its identity.
 
-    A run that was begun under another label, as a branch or with its shares written otherwise, is
-    the same run, and keeps its folder. Of several the one that is done counts, then that with this
-    label. A stable run and an equal run on its own do not replace each other: one has checkpoints
-    for branches, the other a model.
+    A run that was started under another label, as a branch or with its shares written differently,
+    is the same run and keeps its folder. Of several folders, a finished one takes precedence, then
+    the one with this label. A stable run and an equal ordinary run do not replace each other: one
+    has checkpoints for branches, the other a model.
 
     Args:
         sweep: the sweep.
@@ -108,7 +108,7 @@ def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) ->
 
 
 def _is_equal(folder: Path, order: RunOrder) -> bool:
-    """Whether a folder has the run of an order, made for the same purpose."""
+    """Whether a folder has the run of a specification, with the same purpose."""
     with suppress(LawdslError, OSError):
         other = read_order(folder)
         is_stable = bool(other.branch_steps) == bool(order.branch_steps)
@@ -117,7 +117,7 @@ def _is_equal(folder: Path, order: RunOrder) -> bool:
 
 
 def label_of(cell: GridRun) -> str:
-    """What people call the run of a cell: `0.2M_code=0.3_seed=1`."""
+    """The label of the run of a cell: `0.2M_code=0.3_seed=1`."""
     shares = [f"{name}={float(share):.4g}" for name, share in cell.shares.items()]
     return "_".join((cell.model, *shares, f"seed={cell.seed}"))
 
@@ -146,7 +146,7 @@ def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun, stage: TrainingStage)
 
 
 def _training(training: Training, facts: ModelFacts) -> Training:
-    """The optimisation of a run, with the router loss of its model unless the sweep states one."""
+    """The training settings of a run, with the router loss of its model if the sweep omits it."""
     if facts.experts is None or "router_loss" in training.model_fields_set:
         return training
     return training.model_copy(update={"router_loss": facts.experts.router_loss})
@@ -159,7 +159,9 @@ def _orders(
     reference: tuple[str, int] | None,
     existing: Folders,
 ) -> Iterator[RunOrder]:
-    """The order of each run of a cell; a branch names the folder of the stable run before it."""
+    """The specification of each run of a cell; a branch refers to the folder of the preceding
+    stable run.
+    """
     stable_folder = ""
     for stage in sweep.stages[cell.model]:
         order = _order(sweep, inputs, cell, stage, reference)
@@ -194,7 +196,7 @@ def _order(
     columns |= {f"U_{name}": inputs.corpora[name].tokens for name in cell.mixture}
     how = sweep.how[cell.model]
     if stage.branch_steps:
-        # of a stable run the checkpoints are kept instead
+        # a stable run keeps its checkpoints instead
         how = how.model_copy(update={"save_final": False})
     return RunOrder(
         label=label_of(cell) + stage.suffix,

@@ -1,6 +1,6 @@
-"""The folders that a sweep names -> their facts, checked for consistency; torch is not loaded.
+"""The folders of a sweep -> their facts, checked for consistency; torch is not loaded.
 
-All that can be checked is checked before anything starts.
+Everything that can be checked is checked before any run starts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..run.model_facts import Experts, ModelFacts
 from .machine import Machine, resolved_precision
 from .sweep import Sweep
 
-INSPECT_SECONDS = 600.0  # a model: one of 4 billion parameters takes 30 on a machine that is free
+INSPECT_SECONDS = 600.0  # per model: one of 4 billion parameters takes 30 on an idle machine
 # -P: a file of the working directory must not be imported in place of a module
 INSPECT = (sys.executable, "-P", "-m", "lawdsl.runners.sweeps.inspecting")
 
@@ -30,14 +30,14 @@ Source = str | Mapping[str, Any]  # the folder of a model, or a configuration
 
 @dataclass(frozen=True)
 class CorpusFacts:
-    """What is known of a corpus without reading its tokens.
+    """Facts about a corpus, obtained without reading its tokens.
 
     Attributes:
         folder: the folder of the corpus.
-        fingerprint: of its tokens.
-        tokens: how many it has.
-        vocabulary: how many kinds of tokens there are.
-        tokenizer: SHA-256 of what made them.
+        fingerprint: the fingerprint of its tokens.
+        tokens: number of tokens.
+        vocabulary: size of the vocabulary.
+        tokenizer: SHA-256 of the tokenizer.
     """
 
     folder: str
@@ -47,7 +47,7 @@ class CorpusFacts:
     tokenizer: str
 
     def windows(self, sequence: int) -> int:
-        """How many rows of `sequence` tokens, each with the token after it, it holds."""
+        """The number of rows of `sequence` tokens, each with the token after it."""
         return max(0, (self.tokens - 1) // sequence)
 
 
@@ -69,8 +69,8 @@ def inputs_of(
 
     Args:
         sweep: the sweep.
-        inspect: gives the facts of models; by default a process that loads torch.
-        machine: what the runs are done on; None if their memory need not be estimated.
+        inspect: returns the facts of models; by default in a process that loads torch.
+        machine: the machine of the runs; None if their memory need not be estimated.
 
     Returns:
         The facts.
@@ -103,7 +103,7 @@ def inputs_of(
 
 
 def _missing_packages(sweep: Sweep) -> Iterator[Diagnostic]:
-    """The package of a log that runs are to write, if it is not installed."""
+    """The missing packages of the requested logs."""
     if any("wandb" in (how.log or ()) for how in sweep.how.values()) and missing("wandb"):
         help = "pip install 'lawdsl[wandb]', or leave wandb out of `log`"
         place = f"{sweep.path}: run.log"
@@ -111,7 +111,7 @@ def _missing_packages(sweep: Sweep) -> Iterator[Diagnostic]:
 
 
 def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any] | None:
-    """What decides the memory of a model's passes; None where nobody asks for it."""
+    """The settings that determine the memory of a model's passes; None if not requested."""
     if machine is None:
         return None
     training, how = sweep.training[model], sweep.how[model]
@@ -123,12 +123,12 @@ def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any]
 def describe(
     sources: Sequence[Source], passes: Sequence[Mapping[str, Any] | None] | None = None
 ) -> list[ModelFacts]:
-    """Give the facts of models, from a process that loads torch and ends.
+    """Return the facts of models, computed in a process that loads torch and ends.
 
     Args:
         sources: folders and configurations.
-        passes: of each, the fields of `PassSettings` for which memory is counted, where that of
-            the configuration stands for a `router_loss` that is missing; None for none.
+        passes: for each model, the fields of `PassSettings` for which memory is counted; a missing
+            `router_loss` is taken from the configuration; None for none.
 
     Returns:
         The facts, in that order.
@@ -151,7 +151,7 @@ def describe(
         raise LawdslError(Diagnostic("R0146", message, help=help)) from None
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
-    # libraries may print too; the answer is the last line
+    # libraries may print as well; the answer is the last line
     answers = json.loads(done.stdout.splitlines()[-1])
     mistakes = [
         Diagnostic(
@@ -183,7 +183,7 @@ def _facts(plain: dict[str, Any], memory: Sequence[Mapping[str, Any]] | None) ->
 def _corpora(
     sweep: Sweep, table: str, folders: Mapping[str, str], problems: list[Diagnostic]
 ) -> dict[str, CorpusFacts]:
-    """Open the corpora that a table names; errors of the others are appended to `problems`."""
+    """Open the corpora in a table; errors about unusable ones are appended to `problems`."""
     corpora = {}
     for name, folder in folders.items():
         try:
@@ -205,7 +205,7 @@ def _corpora(
 def _trained_on(
     sweep: Sweep, corpora: Mapping[str, CorpusFacts], validation: Mapping[str, CorpusFacts]
 ) -> Iterator[Diagnostic]:
-    """Validation sets that are corpora of the mixture themselves."""
+    """Errors about validation sets that are also training corpora."""
     for name, held_out in validation.items():
         for other, corpus in corpora.items():
             if held_out.fingerprint == corpus.fingerprint:

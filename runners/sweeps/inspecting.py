@@ -1,7 +1,7 @@
-"""What is known of models, in a process of its own: who asks need not load torch.
+"""The facts of models, computed in a process of its own, so that the caller need not load torch.
 
-A list of folders and configurations, each with the rows that it is to be trained on, is read from
-standard input as JSON, the answers are its last line on standard output.
+A list of folders and configurations, each with its pass settings, is read from standard input as
+JSON; the answers are the last line on standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import LawdslError
 
 from ..run.memory import PassSettings
 
-MAX_REASON = 120  # characters of the error of a library that are shown
+MAX_REASON = 120  # maximum number of displayed characters of a library's error
 
 
 def answer(source: str | dict[str, Any], passes: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -35,10 +35,11 @@ def answer(source: str | dict[str, Any], passes: Mapping[str, Any] | None) -> di
 def _memory(
     source: str | dict[str, Any], passes: Mapping[str, Any] | None, router_loss: float
 ) -> tuple[list[dict[str, Any]] | None, str]:
-    """The memory profiles that are asked for, without checkpointed activations first; else why not.
+    """The memory profiles that are requested, without checkpointed activations first; else why not.
 
     Args:
-        router_loss: that of the model's configuration, unless the passes state another one.
+        router_loss: the router loss of the model's configuration, unless the passes state another
+            one.
 
     Raises:
         LawdslError: the passes fail, and so would training: numbers of the configuration do not

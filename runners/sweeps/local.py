@@ -1,4 +1,4 @@
-"""Runs -> processes on this machine, as many at once as its cores and GPUs permit."""
+"""Runs -> processes on this machine, as many at once as its cores and GPUs allow."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class LocalEngine:
     Attributes:
         machine: its cores and GPUs.
         jobs: the number of runs at once.
-        policy: for runs that fail.
-        worker: the command that does the run whose folder is its last argument.
+        policy: the handling of failed runs.
+        worker: the command that executes the run whose folder is its last argument.
         reuse: whether a process executes one run after another, of runs with one process each.
-        idle: processes that wait for a run; see `close`. With the active ones never more than
-            `jobs`, and on a GPU never more than runs that may share it.
-        ending: processes that were asked to end; they have ended before another one is started.
+        idle: processes that wait for a run; see `close`. Together with the active ones at most
+            `jobs`, and on a GPU at most the number of runs that may share it.
+        ending: processes that were requested to end; they have ended before another one is started.
     """
 
     machine: Machine
@@ -57,11 +57,11 @@ class LocalEngine:
     ending: list[ReusableProcess] = field(default_factory=list)
 
     def engine(self, runs: Sequence[PlannedRun]) -> LocalEngine:
-        """This machine itself: every run can be done here."""
+        """The engine for some runs: this machine itself, which can execute all of them."""
         return self
 
     def why_blocked(self, waiting: Sequence[Job]) -> str:
-        """An empty text: this machine can start every run at some time."""
+        """Empty: this machine can start every run at some time."""
         return ""
 
     def close(self) -> None:
@@ -82,7 +82,8 @@ class LocalEngine:
         return len(working) < self.jobs
 
     def lock_holder(self, job: Job, holder: str) -> str:
-        """Give the process that has locked a run, after releasing the lock if the policy says so.
+        """Return the process that has locked a run, after releasing the lock if the policy allows
+        it.
 
         Args:
             job: the run.
@@ -131,10 +132,10 @@ class LocalEngine:
     def _make_room(
         self, gpus: Sequence[str], used: Sequence[str], active: int, sharing: int
     ) -> None:
-        """End idle processes, which keep their model in memory, where a new one would be too many.
+        """End idle processes, which keep their models in memory, if a new one would be too many.
 
         Args:
-            gpus: of the run that starts.
+            gpus: the GPUs of the run that starts.
             used: GPUs of the active runs, one entry for each use.
             active: the number of active runs.
             sharing: the number of runs that may share a GPU.
@@ -157,7 +158,7 @@ class LocalEngine:
             self.ending.append(process)
 
     def _wait_for_ending(self, seconds: float) -> None:
-        """Wait until the processes have ended that were asked to; then they are killed."""
+        """Wait for processes that were requested to end; kill them after the timeout."""
         end_all(self.ending, seconds)
         self.ending.clear()
 
@@ -169,7 +170,7 @@ class LocalEngine:
             if status.code in (DONE, DIVERGED):
                 self.idle.append(worker.reusable)
             else:
-                # it ends by itself, while the other runs go on
+                # it ends by itself while the other runs continue
                 worker.reusable.request_end()
                 self.ending.append(worker.reusable)
         return status
@@ -189,12 +190,13 @@ class LocalEngine:
         """Choose the GPUs of this machine that are used by the fewest runs.
 
         Args:
-            how: how a run is run.
+            how: the execution settings of a run.
             used: GPUs of the active runs, one entry for each use.
-            preferred: GPUs that come first among those that are used alike.
+            preferred: GPUs that are chosen first among equally used ones.
 
         Returns:
-            As many as the run has processes here; none where it takes none, or names its own.
+            One GPU for each process of the run here; empty if the run uses none, or specifies its
+            own.
         """
         if not self.machine.on_gpu(how) or ":" in how.device:
             return ()

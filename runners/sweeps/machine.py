@@ -1,4 +1,4 @@
-"""This machine -> its cores and GPUs that runs may use. Neither torch nor a GPU is initialised."""
+"""This machine -> the cores and GPUs available to runs. Neither torch nor a GPU is initialised."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..run.costs import has_bfloat16
 from ..spec import ExecutionConfig, Training
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # quota of a container: microseconds in a period, or max
-MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or max
+MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # memory limit of a container: bytes, or max
 BFLOAT16_CAPABILITY = 8.0  # compute capability from which NVIDIA's matrix units have bfloat16
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What runs may use.
+    """The hardware available to runs.
 
     Attributes:
         cores: the number of cores.
-        gpus: what CUDA calls each -> the name of its kind.
-        gpu_bytes: the memory of each, where it is known.
-        capabilities: the compute capability of each, such as 8.0, where it is known.
-        host_bytes: the memory of the host; None where it is not known.
+        gpus: CUDA identifier -> name of the device.
+        gpu_bytes: the memory of each GPU, if known.
+        capabilities: the compute capability of each GPU, such as 8.0, if known.
+        host_bytes: the memory of the host; None if unknown.
     """
 
     cores: int
@@ -40,11 +40,11 @@ class Machine:
     host_bytes: int | None = None
 
     def on_gpu(self, how: ExecutionConfig) -> bool:
-        """Whether a run takes GPUs here."""
+        """Whether a run uses GPUs here."""
         return how.device.startswith("cuda") or (how.device == "auto" and bool(self.gpus))
 
     def has_bfloat16(self, how: ExecutionConfig) -> bool:
-        """Whether a run takes GPUs here that are all known to compute in bfloat16."""
+        """Whether a run uses GPUs here that are all known to support bfloat16."""
         return (
             bool(self.gpus)
             and self.on_gpu(how)
@@ -57,7 +57,7 @@ class Machine:
         )
 
     def bytes_of(self, how: ExecutionConfig) -> int | None:
-        """The memory of the GPU, or of the host, that a process of a run has; None if unknown."""
+        """The memory available to a process of a run, of the GPU or the host; None if unknown."""
         if not self.on_gpu(how):
             return self.host_bytes
         known = [self.gpu_bytes[gpu] for gpu in self.gpus if gpu in self.gpu_bytes]
@@ -65,7 +65,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """What this process may use."""
+    """The hardware available to this process."""
     gpus = _gpus()
     return Machine(
         cores=_cores(),
@@ -82,12 +82,13 @@ def at_once(
     jobs: int | None = None,
     jobs_per_gpu: int = 1,
 ) -> int:
-    """Give the number of runs at once: on the CPU one for each set of cores that a run keeps busy.
+    """Return the number of runs at once: on the CPU one for each set of cores that a run keeps
+    busy.
 
     Args:
         machine: its cores and GPUs.
-        hows: how the runs are run.
-        jobs: the number that the user chose.
+        hows: the execution settings of the runs.
+        jobs: the number chosen by the user.
         jobs_per_gpu: the number of runs that may share a GPU.
 
     Returns:
@@ -100,7 +101,7 @@ def at_once(
     for how in set(hows):
         needed = how.processes_per_node
         if how.nodes > 1:
-            limits.append(1)  # all nodes do one run together, then the next
+            limits.append(1)  # all nodes execute one run together, then the next
         if not machine.on_gpu(how):
             limits.append(machine.cores // (how.threads * needed))
             continue
@@ -119,11 +120,11 @@ def resolved_precision(
 
     Args:
         training: the settings of a model's runs.
-        how: how they are run.
-        machine: what they are done on; None for one without GPUs.
+        how: their execution settings.
+        machine: the machine of the runs; None for one without GPUs.
 
     Returns:
-        The settings with a precision that may be a run's.
+        The settings with a resolved precision.
     """
     if training.precision != "auto":
         return training
@@ -132,7 +133,7 @@ def resolved_precision(
 
 
 def _cores() -> int:
-    # not cpu_count, which counts cores that a container or taskset has taken away
+    # not cpu_count, which includes cores excluded by a container or taskset
     cores = len(os.sched_getaffinity(0))
     with contextlib.suppress(OSError, ValueError):
         quota, _, period = QUOTA.read_text().partition(" ")
@@ -152,7 +153,7 @@ def _host_bytes() -> int | None:
 
 @dataclass(frozen=True)
 class _Gpu:
-    """A GPU as the driver lists it; 0 is what it does not say."""
+    """A GPU as listed by the driver; unknown values are 0."""
 
     kind: str = ""
     bytes: int = 0
@@ -160,10 +161,10 @@ class _Gpu:
 
 
 def _gpus() -> dict[str, _Gpu]:
-    """The GPUs that the driver lists, without those that CUDA_VISIBLE_DEVICES hides."""
+    """The GPUs listed by the driver, without those hidden by CUDA_VISIBLE_DEVICES."""
     listed: dict[str, _Gpu] = {}
     names: dict[str, _Gpu] = {}
-    # drivers before 2022 do not know compute_cap, and then say nothing at all
+    # drivers before 2022 do not support compute_cap, and then print nothing
     for query in ("index,name,uuid,memory.total,compute_cap", "index,name"):
         for line in _driver_lines(query):
             index, name, *rest = (entry.strip() for entry in line.split(","))
@@ -193,7 +194,7 @@ def _driver_lines(query: str) -> list[str]:
 
 
 def _numbers(entries: list[str]) -> tuple[int, float]:
-    """Memory, which is listed in MiB, and compute capability; 0 for what is not a number."""
+    """Memory, which is listed in MiB, and compute capability; 0 for entries that are not numbers."""
     values = [0.0, 0.0]
     for number, entry in enumerate(entries):
         with contextlib.suppress(ValueError):

@@ -1,4 +1,6 @@
-"""The runs of a sweep and a machine -> the memory that each run takes, and what cannot fit."""
+"""The runs of a sweep and a machine -> the memory of each run, and errors about runs that cannot
+fit.
+"""
 
 from __future__ import annotations
 
@@ -25,23 +27,26 @@ from ..run.model_facts import ModelFacts
 from ..spec import ExecutionConfig, Training
 from .machine import Machine
 
-ESTIMATE_ERROR = 0.05  # by which an estimate may exceed what a model takes that is not compiled
+ESTIMATE_ERROR = (
+    0.05  # relative error by which an estimate may exceed the memory of an uncompiled model
+)
 
 
 @dataclass(frozen=True)
 class RunMemory:
-    """What a run takes of each GPU, or on the CPU of the host.
+    """The memory of a run on each GPU, or on the host.
 
     Attributes:
-        bytes: estimated; that of the host for all processes of the run on one node.
-        at_least: bytes without which it certainly fails.
-        available: of the GPU or the host; None where it is not known.
-        micro: rows that go through the model at once.
-        checkpointed: whether layers store their inputs alone.
-        on_gpu: whether it is a GPU's memory.
-        is_bound: whether the bytes are an upper bound, since the model is compiled.
-        state: bytes of weights, gradients and moments, which no micro-batch changes.
-        change: what to change in [run] so that it fits; empty where it does, and where nothing helps.
+        bytes: the estimate; on the host, for all processes of the run on one node.
+        at_least: the minimum bytes, below which it certainly fails.
+        available: bytes of the GPU or the host; None if unknown.
+        micro: the micro-batch, in rows.
+        checkpointed: whether layers store only their inputs.
+        on_gpu: whether this is GPU memory.
+        is_bound: whether the estimate is an upper bound because the model is compiled.
+        state: bytes of weights, gradients and moments, which are independent of the micro-batch.
+        change: the settings of [run] with which it fits; empty if it fits already, or if none
+            suffice.
     """
 
     bytes: int
@@ -76,15 +81,15 @@ def run_memory(
     """Estimate the memory of a run.
 
     Args:
-        facts: of its model.
-        training: its optimisation, with a precision that a run may have.
-        how: how it is run.
-        machine: what it is done on.
+        facts: the facts of its model.
+        training: its training settings, with a resolved precision.
+        how: its execution settings.
+        machine: the machine of the run.
         jobs_per_gpu: the number of runs that share a GPU.
 
     Returns:
-        The estimate; None where the model's passes cannot be counted, or where the micro-batch
-        follows from a memory that is not known.
+        The estimate; None if the model's passes cannot be counted, or if the micro-batch depends on
+        an unknown memory size.
     """
     on_gpu, available = machine.on_gpu(how), machine.bytes_of(how)
     unsettled = on_gpu and available is None and how.micro_batch is None
@@ -106,8 +111,8 @@ def run_memory(
         micro=how.micro_batch,
         checkpoint=how.checkpoint_activations,
     )
-    # torch.compile stores less than the operations of the model, and graphs that are in pieces need
-    # not have all gradients at once: no more is certain than that
+    # torch.compile stores less than the operations of the model, and split graphs need not have all
+    # gradients at once: this is the only certain lower bound
     checkpointed, eager = compiled or step.checkpointed, replace(placement, compiled=False)
     smallest = step_bytes(facts.memory[checkpointed], rows, step.micro, eager)
     needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
@@ -143,20 +148,21 @@ def _change_that_fits(
     step: StepPlan,
     share: int,
 ) -> str:
-    """The settings of [run] with which a step fits: the largest micro-batch, better not checkpointed.
+    """The settings of [run] with which a step fits: the largest micro-batch, preferably without
+    checkpointing.
 
-    All rows at once may take less than some of them: in a step of several micro-batches the
-    gradients of the earlier ones exist beside the activations.
+    A single micro-batch may take less memory than several smaller ones, because the gradients of
+    the earlier ones exist together with the activations.
 
     Args:
         profiles: the passes of the model, by whether activations are checkpointed.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         placement: where and how.
-        step: what does not fit.
-        share: bytes that one process may allocate.
+        step: the step that does not fit.
+        share: bytes available to one process.
 
     Returns:
-        The settings; empty where nothing fits.
+        The settings; empty if nothing fits.
     """
     for checkpointed in dict.fromkeys((step.checkpointed, True)):
         for micro in range(rows, 0, -1):
@@ -181,8 +187,8 @@ def memory_problems(
         location: the path of the sweep.
 
     Returns:
-        An error for each model of which no run can fit, and a warning for each that may not, alone
-        or on the CPU beside the others.
+        An error for each model of which no run can fit, and a warning for each that may not fit,
+        alone or on the CPU together with the others.
     """
     for name, memory in models.items():
         if memory is None or memory.available is None:
@@ -219,7 +225,9 @@ def _advice(memory: RunMemory, fails: bool, jobs: int) -> str:
 
 
 def _fixed_part(memory: RunMemory) -> tuple[str, ...]:
-    """What no setting of a micro-batch changes, where none helps."""
+    """The part of the memory that is independent of the micro-batch, for a run that no micro-batch
+    makes fit.
+    """
     if memory.change or not memory.state:
         return ()
     return (

@@ -1,10 +1,10 @@
-"""Runs over several nodes: the same command on each node, joined over TCP -> an engine.
+"""Runs on several nodes: the same command on each node, connected by TCP -> an engine.
 
-Node 0 decides. It listens at MASTER_ADDR:MASTER_PORT, tells the other nodes which run begins and
-which signal to pass on, and learns how their processes ended: one JSON object a line. The
-connection is the sign of life: a node that loses it sends SIGTERM to its processes, and ends. The
-processes of a run have a rendezvous at a port of their own, as those of torchrun do. Anybody who
-reaches the port of node 0 can join, as with torchrun: it must be open within the cluster only.
+Node 0 is the leader. It listens at MASTER_ADDR:MASTER_PORT, sends the runs to start and the signals
+to forward to the other nodes, and receives the exit codes of their processes: one JSON object per
+line. A node that loses the connection sends SIGTERM to its processes, and ends. The processes of a
+run have a rendezvous at a separate port, as with torchrun. Anybody who reaches the port of node 0
+can join, as with torchrun: it must be open only within the cluster.
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ from .plan import PlannedRun
 from .scheduler import Job, Policy, StopRequest
 from .workers import Rendezvous, Worker, WorkerExit
 
-JOIN_SECONDS = 600.0  # for all nodes to have started their command
-HELLO_SECONDS = 1.0  # for a node that has connected to say which it is
-SAVE_SECONDS = 300.0  # for the processes of a node to save and end when it has lost node 0
+JOIN_SECONDS = 600.0  # time within which all nodes must have joined
+HELLO_SECONDS = 1.0  # time within which a connected node must send its number
+SAVE_SECONDS = 300.0  # time for the processes of a node to save and end after node 0 is lost
 POLL = 0.05  # seconds between checks of a worker, and between attempts to join
 LOST_CONNECTION = "the connection to node 0 was lost"
-MAX_MESSAGE_BYTES = 2**16  # of a line: a path, and how a run is run
+MAX_MESSAGE_BYTES = 2**16  # maximum size of a line: a path, and execution settings
 NODE_NUMBERS = ("NODE_RANK", "GROUP_RANK")
-"""Variables that number a node from 0: of schedulers, and of torchrun."""
+"""Environment variables with the number of the node, from 0: of schedulers, and of torchrun."""
 KEEPALIVE = {
     "TCP_KEEPIDLE": 60,
     "TCP_KEEPINTVL": 60,
     "TCP_KEEPCNT": 4,
     "TCP_USER_TIMEOUT": 300_000,  # ms
 }
-"""Options of a connection, on systems that have them: a machine that does not answer is lost after
-five minutes. By default Linux waits for two hours."""
+"""Options of a connection, on systems that have them: a machine that does not answer is considered
+lost after five minutes instead of the two hours that are the default on Linux.
+"""
 
 
 @dataclass(frozen=True)
 class NodeAddress:
-    """The number of a node, and where node 0 listens."""
+    """The number of a node, and the address at which node 0 listens."""
 
     number: int
     address: str
@@ -62,7 +63,7 @@ def this_node(environment: Mapping[str, str], nodes: int) -> NodeAddress:
 
     Args:
         environment: MASTER_ADDR, MASTER_PORT and NODE_RANK (or GROUP_RANK).
-        nodes: the largest number of nodes of a run.
+        nodes: the maximum number of nodes of a run.
 
     Returns:
         The node.
@@ -90,7 +91,7 @@ def this_node(environment: Mapping[str, str], nodes: int) -> NodeAddress:
 
 
 class Channel:
-    """JSON objects over a connection, one a line; nothing here waits."""
+    """JSON objects over a connection, one per line; no method blocks."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -103,14 +104,14 @@ class Channel:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send an object; `closed` is True afterwards where that is not possible."""
+        """Send an object; if that fails, `closed` is True afterwards."""
         try:
             self.connection.sendall(json.dumps(message).encode() + b"\n")
-        except OSError:  # the buffer of a living connection never fills with so few lines
+        except OSError:  # the buffer of an open connection never fills with so few lines
             self.closed = True
 
     def receive(self) -> dict[str, Any] | None:
-        """The next object; None where none has come, or the connection is closed."""
+        """The next object; None if none has arrived, or the connection is closed."""
         try:
             while not self.closed and len(self._received) <= MAX_MESSAGE_BYTES:
                 part = self.connection.recv(4096)
@@ -145,11 +146,11 @@ class _SharedWorker:
     """The processes of an active run on all nodes.
 
     Attributes:
-        own: those of this node.
-        waiting: other nodes whose processes have not ended.
-        codes: exit codes of the nodes whose processes have, in that order, with the reason.
-        exit: how those of this node ended; None while one is active.
-        since: the time of the first failure; the others have a limited time to end.
+        own: the processes on this node.
+        waiting: the other nodes with active processes.
+        codes: exit codes and reasons of the nodes whose processes have ended, in that order.
+        exit: how the processes of this node ended; None while one is active.
+        since: the time of the first failure, after which the others have a limited time to end.
     """
 
     own: Worker
@@ -162,11 +163,11 @@ class _SharedWorker:
 
 @dataclass(frozen=True)
 class NodesEngine:
-    """The engine of node 0: runs one after another, each over as many nodes as it asks for.
+    """The engine of node 0: runs one after another, each on its requested number of nodes.
 
     Attributes:
-        local: what starts processes here.
-        address: of this node, as the others reach it.
+        local: the engine that starts processes on this node.
+        address: the address of this node for the others.
         others: number of a node -> the connection to it.
     """
 
@@ -176,11 +177,11 @@ class NodesEngine:
 
     @property
     def policy(self) -> Policy:
-        """What is done about runs that fail."""
+        """The handling of failed runs."""
         return self.local.policy
 
     def engine(self, runs: Sequence[PlannedRun]) -> NodesEngine:
-        """The nodes themselves, which have joined."""
+        """The engine for some runs: this one, with the nodes that have joined."""
         return self
 
     def why_blocked(self, waiting: Sequence[Job]) -> str:
@@ -189,7 +190,7 @@ class NodesEngine:
         return f"node {lost[0]} was lost" if lost else ""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
-        """Decide whether a run can start: one at a time, while all nodes are there."""
+        """Whether a run can start: one at a time, while all nodes are connected."""
         return not working and not self.why_blocked([job])
 
     def lock_holder(self, job: Job, holder: str) -> str:
@@ -244,7 +245,7 @@ class NodesEngine:
                 self.send_signal(job, signal.SIGKILL)
             return None
         shared.port.close()
-        # the first failure: later ones are of processes that lost the others, or were killed here
+        # the first failure: later ones follow from lost peers, or are kills from here
         code, why = next((pair for pair in failed if pair[0] != LOST), (failed or [(0, "")])[0])
         return replace(shared.exit, code=code, why=why) if code else shared.exit
 
@@ -261,7 +262,7 @@ class NodesEngine:
             self.others[node].send({"signal": int(number)})
 
     def dismiss(self) -> None:
-        """Tell the other nodes that all is done."""
+        """Notify the other nodes that all runs are done."""
         for channel in self.others.values():
             channel.send({"end": True})
             channel.close()
@@ -270,8 +271,8 @@ class NodesEngine:
 def listen(node: NodeAddress, nodes: int) -> socket.socket:
     """Let other nodes connect to node 0, which accepts them in `lead`.
 
-    To be called before anything that takes long or may fail: the others wait while the socket is
-    open, and end when it is closed.
+    To be called before slow or fallible operations: the others wait while the socket is open, and
+    end when it is closed.
 
     Args:
         node: this node.
@@ -314,7 +315,7 @@ def lead(
     """
     others: dict[int, Channel] = {}
     until = time.monotonic() + JOIN_SECONDS
-    unknown: list[Channel] = []  # connected, and their number not known yet
+    unknown: list[Channel] = []  # connected nodes of still unknown number
     with ExitStack() as on_error, listener:
         listener.settimeout(POLL)
         while len(others) < nodes - 1 and not stop.count:
@@ -325,7 +326,7 @@ def lead(
                 message = channel.receive()
                 if message is not None and _asks_to_join(message):
                     unknown.remove(channel)
-                    # a node whose command was ended may be started again before the last one joins
+                    # a node that has ended may be restarted before the last one joins
                     others = _connected_nodes(others)
                     others[_node_number(message, nodes, others)] = channel
                 elif channel.closed or message is not None:
@@ -343,7 +344,8 @@ def lead(
 
 
 def dismiss_joining(listener: socket.socket) -> None:
-    """Tell the nodes that have connected to node 0 that all is done, without waiting for others.
+    """Notify the nodes that have connected to node 0 that all runs are done, without waiting for
+    others.
 
     Args:
         listener: see `listen`; is closed.
@@ -353,10 +355,10 @@ def dismiss_joining(listener: socket.socket) -> None:
         while True:
             try:
                 channel = Channel(listener.accept()[0])
-            except OSError:  # nobody waits
+            except OSError:  # no node waits
                 return
-            # what it has sent is read first: closed before, the connection is reset, and the end
-            # may not arrive
+            # read received data first: otherwise closing resets the connection, and the message may
+            # be lost
             until = time.monotonic() + HELLO_SECONDS
             while channel.receive() is None and not channel.closed and time.monotonic() < until:
                 time.sleep(POLL)
@@ -365,7 +367,7 @@ def dismiss_joining(listener: socket.socket) -> None:
 
 
 def _asks_to_join(message: Mapping[str, Any]) -> bool:
-    """Whether a message is that of a node; anything may speak to an open port."""
+    """Whether a message was sent by a node; anybody may connect to an open port."""
     return {"node", "version"} <= message.keys()
 
 
@@ -397,17 +399,17 @@ def _node_number(message: Mapping[str, Any], nodes: int, others: Mapping[int, Ch
 
 
 def follow(node: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
-    """Start what node 0 starts on this node, until it says that all is done.
+    """Execute the requests of node 0 on this node until it announces the end.
 
     Args:
         node: this node.
-        local: what starts processes here.
-        stop: signals; the first is left to node 0, which schedulers send it too, a second kills the
-            processes of this node.
+        local: the engine that starts processes on this node.
+        stop: signals; the first is handled by node 0, which also receives it from schedulers; a
+            second one kills the processes of this node.
 
     Raises:
-        LawdslError: R0142, node 0 cannot be reached or is lost; the processes here were asked to
-            save, and have ended.
+        LawdslError: R0142, node 0 cannot be reached or is lost; the processes here were requested
+            to save, and have ended.
     """
     channel = _connect(node, stop)
     if channel is None:
@@ -416,11 +418,11 @@ def follow(node: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
         channel.send({"node": node.number, "version": __version__})
         is_done = _serve(node, local, stop, channel)
     if not is_done and stop.count < 2:
-        raise LawdslError(_lost(node, LOST_CONNECTION))
+        raise LawdslError(_lost_connection(node, LOST_CONNECTION))
 
 
 def _serve(node: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Channel) -> bool:
-    """Start and signal processes as node 0 says; return whether it said that all is done."""
+    """Start and signal processes on request of node 0; return whether it has announced the end."""
     worker: Worker | None = None
     while stop.count < 2:
         message = channel.receive()
@@ -450,7 +452,7 @@ def _serve(node: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Ch
 def _begin(
     message: Mapping[str, Any], node: NodeAddress, local: LocalEngine, channel: Channel
 ) -> Worker | None:
-    """Start the processes of this node; None where that fails, which is reported to node 0."""
+    """Start the processes of this node; None on failure, which is reported to node 0."""
     how = ExecutionConfig.model_validate(message["how"])
     rendezvous = Rendezvous(node.number, node.address, int(message["port"]))
     gpus = local.gpus_for(how, ()) or None
@@ -464,27 +466,27 @@ def _begin(
 
 
 def _connect(node: NodeAddress, stop: StopRequest) -> Channel | None:
-    """A connection to node 0, which may start later; None where a signal came first."""
+    """Connect to node 0, which may start later; None if a signal arrives first."""
     until, why = time.monotonic() + JOIN_SECONDS, ""
     while time.monotonic() < until and not stop.count:
         try:
             connection = socket.create_connection((node.address, node.port), timeout=5)
-        except ConnectionResetError:  # it was there, and has ended
-            raise LawdslError(_lost(node, LOST_CONNECTION)) from None
+        except ConnectionResetError:  # node 0 existed, and has ended
+            raise LawdslError(_lost_connection(node, LOST_CONNECTION)) from None
         except OSError as error:
             why = str(error.strerror or error)
             time.sleep(POLL)
             continue
         try:
             return Channel(connection)
-        except OSError:  # some systems refuse options of a connection that was reset
+        except OSError:  # some systems reject options of a connection that was reset
             connection.close()
-            raise LawdslError(_lost(node, LOST_CONNECTION)) from None
+            raise LawdslError(_lost_connection(node, LOST_CONNECTION)) from None
     if stop.count:
         return None
-    raise LawdslError(_lost(node, f"node 0 cannot be reached: {why}"))
+    raise LawdslError(_lost_connection(node, f"node 0 cannot be reached: {why}"))
 
 
-def _lost(node: NodeAddress, message: str) -> Diagnostic:
+def _lost_connection(node: NodeAddress, message: str) -> Diagnostic:
     help = "start the same command on all nodes: runs go on from where they were saved"
     return Diagnostic("R0142", message, place=f"{node.address}:{node.port}", help=help)

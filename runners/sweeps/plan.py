@@ -1,8 +1,8 @@
-"""A sweep and its inputs -> what it will cost: tokens, passes over the corpora, FLOP, time, disk.
+"""A sweep and its inputs -> its estimated cost: tokens, passes over the corpora, FLOP, time, disk.
 
-Time is that of list scheduling, the longest run first: each run starts on the slot that is free
-first (Graham (1969), SIAM Journal on Applied Mathematics 17), and a branch not before its stable
-run has the checkpoint.
+The time is that of list scheduling, the longest run first: each run starts on the first free slot
+(Graham (1969), SIAM Journal on Applied Mathematics 17), and a branch after its stable run has the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .warnings import disk_space_problem, model_warnings, unused_settings
 
 CPU_FLOPS_PER_CORE = 35e9  # FLOP/s: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
 GPU_FLOPS = 100e12  # FLOP/s where the peak of a GPU is unknown
-ASSUMED_UTILISATION = 0.35  # of a peak that is known
+ASSUMED_UTILISATION = 0.35  # of a known peak
 START_SECONDS = 10.0  # before a run's first step: libraries, data, model
-MAX_RUNS_LISTED = 5  # runs that are named in one message
+MAX_RUNS_LISTED = 5  # maximum number of runs listed in a message
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class PlannedRun:
     """A run of the plan.
 
     Attributes:
-        order: what is to be done.
-        folder: where.
+        order: its specification.
+        folder: its folder.
         state: its progress.
-        tokens: that it is trained on, in all, without those of a stable run that it begins from.
-        flops: the flops of training and evaluations.
-        seconds: that remain, estimated; 0 for a run that is done.
-        begins: the last step that is not trained, since it is the stable run's; 0 without one.
-        memory: that it takes; None where it cannot be estimated.
-        uncounted: why not, where the model is the cause.
+        tokens: number of tokens it is trained on in total, without those of its stable run.
+        flops: FLOP of training and evaluations.
+        seconds: estimated remaining time; 0 for a finished run.
+        begins: the last step taken from the stable run instead of being trained; 0 without one.
+        memory: its memory; None if it cannot be estimated.
+        uncounted: why not, if the model is the reason.
     """
 
     order: RunOrder
@@ -71,14 +71,14 @@ class PlannedRun:
 
     @property
     def tokens_per_step(self) -> int:
-        """The tokens of a step."""
+        """Number of tokens per step."""
         return self.order.run.training.batch * self.order.run.training.sequence
 
     def trained(self, tokens: int) -> int:
-        """Give the number of tokens that the run was trained on until a row.
+        """Return the number of tokens that the run itself was trained on at a row.
 
         Args:
-            tokens: of the row, with those of its stable run.
+            tokens: the tokens of the row, including those of its stable run.
 
         Returns:
             The number without them.
@@ -88,14 +88,14 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class CorpusDemand:
-    """What the runs need of a corpus, at most, in rows of their length.
+    """The maximum demand of the runs on a corpus, in rows of their length.
 
     Attributes:
         corpus: its name.
-        tokens: that it has.
-        needed: tokens that the run needs that needs most of it.
-        epochs: how often that run goes through it.
-        allowed: how often a run may.
+        tokens: number of tokens of the corpus.
+        needed: maximum over runs of the required number of tokens.
+        epochs: number of passes of that run.
+        allowed: maximum number of passes allowed.
     """
 
     corpus: str
@@ -111,17 +111,17 @@ class Plan(Presented):
 
     Attributes:
         name: the name of the sweep.
-        folder: of its runs.
+        folder: the folder of its runs.
         runs: all of them.
-        supplies: of each corpus that is used.
-        others: folders of runs that are there and not of this sweep.
+        supplies: the demand on each corpus that is used.
+        others: existing folders of runs that are not part of this sweep.
         jobs: the number of runs at once.
-        rate: what the times are estimated from.
-        seconds: until all is done, estimated.
-        disk: bytes that are needed, at most, of those that are free.
-        free: bytes.
-        warnings: what is to be known before it starts.
-        errors: why it cannot start; of a plan that is to be printed alone.
+        rate: the basis of the time estimates.
+        seconds: estimated time until all runs are done.
+        disk: upper bound of the required bytes.
+        free: free bytes.
+        warnings: warnings to display before it starts.
+        errors: why it cannot start; only in a plan that is merely printed.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Plan(Presented):
 
     @property
     def to_do(self) -> list[PlannedRun]:
-        """The runs that are not done, the longest first, which keeps the end of the sweep short."""
+        """The unfinished runs, the longest first, to shorten the total time."""
         unfinished = [run for run in self.runs if not run.state.final]
         return sorted(unfinished, key=_longest_first)
 
@@ -193,16 +193,16 @@ def plan_of(
     *,
     refuse: bool = True,
 ) -> Plan:
-    """Plan what remains of a sweep, and estimate its cost.
+    """Plan the remaining runs of a sweep, and estimate their cost.
 
     Args:
         sweep: the sweep.
         inputs: the facts of its corpora and models.
-        orders: of its runs.
+        orders: the orders of its runs.
         machine: its cores and GPUs.
         jobs: the number of runs at once.
         jobs_per_gpu: the number of them that share a GPU.
-        refuse: whether errors are raised; else the plan has them.
+        refuse: whether to raise errors; otherwise they are stored in the plan.
 
     Returns:
         The plan.
@@ -274,7 +274,9 @@ def _plan_run(
     )
     evaluations = sum(step > begins or not begins for step in order.run.evaluate)
     trained, measured = (training.steps - begins) * a_step, evaluations * validation
-    flops = per_token * (trained + measured / 3)  # a forward pass is a third of an update
+    flops = per_token * (
+        trained + measured / 3
+    )  # a forward pass takes a third of the FLOP of an update
     step = max(run_state.step, begins)
     steps_left = 0 if run_state.final else training.steps - step
     fraction_left = steps_left / (training.steps - begins)
@@ -296,7 +298,7 @@ def _estimated_speeds(
     for order, run_state in zip(orders, states, strict=True):
         name, sequence = order.run.model.name, order.run.training.sequence
         gpu = machine.on_gpu(order.how)
-        # what a CPU has done says nothing of a GPU
+        # the speed of a CPU does not predict that of a GPU
         if run_state.rate and (run_state.device != "cpu") == gpu:
             measured[name].append(run_state.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:
@@ -306,7 +308,7 @@ def _estimated_speeds(
                 (ASSUMED_UTILISATION * peak for peak in peaks if peak), default=GPU_FLOPS
             )
         else:
-            # threads beyond the cores take turns
+            # threads in excess of the cores share them
             busy = min(order.how.threads * order.how.processes_per_node, machine.cores)
             per_process = CPU_FLOPS_PER_CORE * busy / order.how.processes_per_node
         rough[name] = per_process * order.how.processes
@@ -335,7 +337,7 @@ def _lacking_precision(
 def _corpus_demands(
     sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]
 ) -> tuple[tuple[CorpusDemand, ...], list[Diagnostic]]:
-    """What is needed of each corpus that is used, and an error for each that has not that much."""
+    """The demand on each corpus that is used, and an error for each corpus that is too small."""
     largest: dict[str, CorpusDemand] = {}
     short: dict[str, list[RunOrder]] = {}
     for order in orders:
@@ -363,7 +365,8 @@ def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -
     labels = [order.label for order in orders]
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
-    # rounded first: an exact number of tenths must not go up by the error of a product
+    # rounded first: an exact number of tenths must not be rounded up because of floating-point
+    # error
     passes = math.ceil(round(10 * supply.epochs, 6)) / 10
     help = f"train for {fewer:,} steps at most, bring more text, or allow it: "
     help += f"{name} = {{folder = …, max_epochs = {passes:g}}}"
@@ -391,7 +394,7 @@ def _makespan(
     waiting, started = list(range(len(seconds))), dict[int, float]()
 
     def ready(number: int) -> float:
-        """The time from which on a run can start; infinite while its stable run has not."""
+        """The earliest start time of a run; infinite while its stable run has not started."""
         if number not in precedence:
             return 0.0
         stable, delay = precedence[number]
@@ -409,7 +412,7 @@ def _makespan(
 
 
 def _precedence(runs: Sequence[PlannedRun]) -> dict[int, tuple[int, float]]:
-    """Number of a branch -> number of its stable run, and seconds until that has its checkpoint.
+    """Number of a branch -> number of its stable run, and seconds until its checkpoint.
 
     Branches whose stable run is not among the runs can start at once.
     """
@@ -442,8 +445,9 @@ def _estimated_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs, jobs
 
 
 def _certain_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs) -> int:
-    """The bytes that are needed in any case: all final models, and the checkpoints of the last run
-    beside them, or of an earlier run if these are larger."""
+    """The minimum of required bytes: all final models, plus the checkpoints of the last run, or of
+    an earlier run if these are larger.
+    """
     saved, final_models = [], 0
     for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters

@@ -1,6 +1,7 @@
-"""Runs -> workers on the nodes of a Ray cluster. Ray only schedules: run folders have the state.
+"""Runs -> workers on the nodes of a Ray cluster. Ray only schedules; the state is in the run
+folders.
 
-A driver that dies loses no result; `lawdsl run` resumes from the folders. Ray: Moritz et al.
+No result is lost if the driver dies; `lawdsl run` resumes from the folders. Ray: Moritz et al.
 (2018), arXiv:1712.05889.
 """
 
@@ -25,7 +26,7 @@ from .scheduler import Job, Policy
 from .workers import WorkerExit
 
 NODE_PATIENCE = 600.0  # seconds that runs wait for a suitable node after the last one is lost
-GRACE = 90.0  # seconds for a lost worker to release its run; without a cluster a node ends after 60
+GRACE = 90.0  # seconds for a lost worker to release its run; a node that loses the cluster ends after 60
 NODE_CACHE_SECONDS = 1.0  # seconds for which the state of nodes and locks is cached
 NODE = "ray.io/node-id"  # Ray's label of a node
 
@@ -70,10 +71,10 @@ class RayEngine:
 
     Attributes:
         machine: the cores and GPUs of all nodes together.
-        jobs: the largest number of runs at once; None for as many as the nodes have resources for.
+        jobs: the maximum number of runs at once; None for no limit but the resources.
         jobs_per_gpu: how many of them may share a GPU.
-        policy: for runs that fail.
-        worker: an interpreter, in whose place each node uses its own, and what it runs.
+        policy: the handling of failed runs.
+        worker: an interpreter, which each node replaces by its own, and its arguments.
     """
 
     machine: Machine
@@ -85,7 +86,8 @@ class RayEngine:
     grace: float = GRACE
 
     def engine(self, runs: Sequence[PlannedRun]) -> _Cluster:
-        """The nodes, after a check that those which can do the runs see their folders.
+        """The cluster, after a check that the nodes with enough resources see the folders of the
+        runs.
 
         Args:
             runs: at least one.
@@ -102,9 +104,9 @@ class _Cluster:
     """The nodes while a sweep is carried out.
 
     Attributes:
-        locks: whether all hosts see each other's locks.
+        locks: whether locks are visible on all hosts.
 
-    A slot is kept for the next run as long as none is waited for, which may need what it holds.
+    A slot is kept for the next run unless another slot is requested, which may need its resources.
     """
 
     def __init__(self, engine: RayEngine, locks: bool) -> None:
@@ -168,7 +170,7 @@ class _Cluster:
         except RayTaskError as error:  # the worker could not be started
             status = WorkerExit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
-            ray.kill(slot.watch)  # it may live, and only not be reached
+            ray.kill(slot.watch)  # it may be alive but unreachable
             self._nodes_checked_at, remote.lost_since = 0.0, time.monotonic()
             self._pending = [other for other in self._pending if other is not slot]
             return WorkerExit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
@@ -193,14 +195,14 @@ class _Cluster:
             options["label_selector"] = {NODE: f"!{failed_node}"}
         else:
             options["scheduling_strategy"] = "SPREAD"
-        # two threads: one does the run, one receives signals
+        # two threads: one executes the run, one receives signals
         watch = ray.remote(Watch).options(max_concurrency=2, **options).remote()
         slot = _Slot(needs, watch, watch.location.remote())
         self._pending.append(slot)
         return slot
 
     def _release_idle(self) -> None:
-        """Release idle slots, whose resources others may need."""
+        """Release idle slots, so that their resources are available to others."""
         for slot in self._idle:
             ray.kill(slot.watch)
         self._idle = []
@@ -209,7 +211,7 @@ class _Cluster:
         return needs_of(job.run.order.how, self.engine.machine, self.engine.jobs_per_gpu)
 
     def _current_nodes(self) -> list[ClusterNode]:
-        """The nodes as they are, or were a moment ago."""
+        """The nodes, cached for a moment."""
         now = time.monotonic()
         if now - self._nodes_checked_at > NODE_CACHE_SECONDS:
             self._nodes_checked_at, self._nodes = now, nodes()
@@ -218,9 +220,9 @@ class _Cluster:
     def _lock_is_free(self, job: Job) -> bool:
         """Whether a run is free; the lock of a process that has ended is emptied.
 
-        Workers on other hosts go by the name in it. A host says best itself whether its processes
-        have ended; the lock says it anywhere, if the file system has locks that all hosts see; of
-        a host that is gone only time does.
+        Workers on other hosts rely on the host name in it. Whether a process has ended is best
+        determined on its host; by the lock on any host, if locks are visible on all; and for a lost
+        host by a timeout only.
         """
         folder, last = job.run.folder, job.worker
         host = named(folder).get("host", "")

@@ -1,4 +1,4 @@
-"""A Ray cluster -> its nodes, their resources, and what they see of the sweep's folders."""
+"""A Ray cluster -> its nodes, their resources, and the visibility of the sweep's folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CURRENT = "ray/ray_current_cluster"  # file in which Ray stores the address of a
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run takes of a node."""
+    """The resources of a node that a run requires."""
 
     cpus: int
     gpus: float
@@ -46,7 +46,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node: its name in Ray, its host's, and what Ray may give away of it."""
+    """A node: its identifier in Ray, its host name, and the resources that Ray may assign."""
 
     id: str
     host: str
@@ -56,9 +56,9 @@ class ClusterNode:
     kind: str
 
     def times(self, needs: Resources) -> int:
-        """How many runs with such needs fit on it at once."""
+        """The number of runs with such requirements that fit on it at once."""
         times = int(self.cpus // needs.cpus)
-        # a third of a GPU is kept as a float: three must fit
+        # a third of a GPU is a float: three must fit
         return min(times, int(self.gpus / needs.gpus + 1e-6)) if needs.gpus else times
 
     def __str__(self) -> str:
@@ -80,11 +80,13 @@ def joined(address: str) -> Iterator[None]:
     Raises:
         LawdslError: no cluster is there (R0113).
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports home
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray sends usage statistics
     _check_reachable(address)
     more: dict[str, Any] = {}
     if address == "local":
-        os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")  # it kills what others fill
+        os.environ.setdefault(
+            "RAY_memory_monitor_refresh_ms", "0"
+        )  # it kills processes because of the memory of others
         more = {"include_dashboard": False, "num_cpus": this_machine().cores}
     with redirect_stdout(_ThreadStdout(sys.stdout)):
         try:
@@ -98,7 +100,7 @@ def joined(address: str) -> Iterator[None]:
 
 
 def nodes() -> list[ClusterNode]:
-    """All nodes that the cluster has or had."""
+    """All current and former nodes of the cluster."""
     alive = []
     for node in ray.nodes():
         has = node["Resources"]
@@ -117,22 +119,22 @@ def nodes() -> list[ClusterNode]:
 
 
 def machine_of(nodes: Iterable[ClusterNode]) -> Machine:
-    """The nodes as if they were one machine: what the estimates of a plan are made for."""
+    """The nodes combined into one machine, for the estimates of a plan."""
     living = [node for node in nodes if node.alive]
     gpus = {f"{n.id}/{i}": n.kind for n in living for i in range(int(n.gpus))}
     return Machine(int(sum(node.cpus for node in living)), gpus)
 
 
 def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> Resources:
-    """Give the resources that a run needs of a node.
+    """Return the resources that a run needs of a node.
 
     Args:
-        how: how the run is run.
+        how: the execution settings of the run.
         machine: the cluster as one machine.
         jobs_per_gpu: the number of runs that may share a GPU.
 
     Returns:
-        Cores and GPUs; a fraction of a GPU where runs share it.
+        Cores and GPUs; a fraction of a GPU if runs share it.
 
     Raises:
         LawdslError: it names a GPU, which Ray has to assign (R0114).
@@ -148,11 +150,11 @@ def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> R
 
 
 def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
-    """Give the number of runs that the living nodes can execute at once.
+    """Return the number of runs that the active nodes can execute at once.
 
     Args:
         nodes: the nodes of the cluster.
-        needs: of each run.
+        needs: the needs of each run.
 
     Returns:
         The number.
@@ -163,18 +165,18 @@ def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
 def at_once(
     nodes: Sequence[ClusterNode], kinds: Iterable[Resources], jobs: int | None = None
 ) -> int:
-    """Give the number of runs at once.
+    """Return the number of runs at once.
 
     Args:
         nodes: the nodes of the cluster.
-        kinds: the needs of the runs.
-        jobs: the number that the user chose.
+        kinds: the requirements of the runs.
+        jobs: the number chosen by the user.
 
     Returns:
         The number, at least 1.
 
     Raises:
-        LawdslError: no node has what a run needs (R0114): it would wait for ever.
+        LawdslError: no node has the resources of a run (R0114), which would wait indefinitely.
     """
     limits = {needs: capacity(nodes, needs) for needs in kinds}
     lacking = [needs for needs, times in limits.items() if not times]
@@ -197,7 +199,7 @@ def check(able: Iterable[ClusterNode], runs: Sequence[PlannedRun]) -> bool:
         runs: the runs.
 
     Returns:
-        Whether a lock on a file in the sweep's folder is seen on all hosts.
+        Whether a lock on a file in the sweep's folder is visible on all hosts.
 
     Raises:
         LawdslError: a node does not see a folder, lacks a package or has another lawdsl (R0115);
@@ -211,7 +213,7 @@ def check(able: Iterable[ClusterNode], runs: Sequence[PlannedRun]) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with open(marker, "wb") as file:
-            # each node tries to lock it: where one succeeds, locks are not seen across hosts
+            # each node tries to lock it: if one succeeds, locks are not visible across hosts
             fcntl.flock(file, fcntl.LOCK_EX)
             requests = [(node, _ask(node, marker, sorted(read))) for node in able]
             answers = {node: _answer(answer) for node, answer in requests}
@@ -244,7 +246,7 @@ def _ask(node: ClusterNode, marker: Path, read: Sequence[str]) -> Any:
 
 
 def _answer(answer: Any) -> NodeReport | str:
-    """The report of a node, or the reason why it gives none."""
+    """The report of a node, or why there is none."""
     try:
         report: NodeReport = ray.get(answer, timeout=NODE_ANSWER_SECONDS)
         return report

@@ -1,4 +1,4 @@
-"""What the nodes of a Ray cluster do for a sweep: report their state, and supervise workers."""
+"""Operations on the nodes of a Ray cluster: reporting their state, and supervising workers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node has of that which runs need.
+    """The state of a node with regard to the requirements of runs.
 
     Attributes:
         version: the version of lawdsl.
-        lacking: packages that cannot be imported.
-        missing: files and folders that are not there, or not as they are elsewhere.
-        locks: whether a lock is seen that another host holds.
+        lacking: missing packages.
+        missing: files and folders that do not exist, or differ from those on other nodes.
+        locks: whether a lock of another host is visible.
     """
 
     version: str
@@ -43,11 +43,11 @@ class NodeReport:
 
 
 def node_report(marker: Path, folders: Sequence[str]) -> NodeReport:
-    """Report what a node has of the requirements of runs.
+    """Report the state of this node with regard to the requirements of runs.
 
     Args:
         marker: a file that the sweep has just written and locked.
-        folders: that runs read.
+        folders: the folders that runs read.
 
     Returns:
         The report.
@@ -69,7 +69,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.signal_count = 0
-        # the node's own process is the parent: another parent later means that the node is gone
+        # the parent is the process of the node: a different parent later means that the node is
+        # lost
         self.node = os.getppid()
 
     def location(self) -> tuple[str, str]:
@@ -83,13 +84,13 @@ class Watch:
     def execute(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> WorkerExit:
         """Execute the run in a folder, with the GPUs that Ray has assigned.
 
-        Where the node goes down before the worker ends, the worker is asked to save: only the
-        next worker of this run would discover its end.
+        If the node is lost before the worker ends, the worker is requested to save, because only
+        the next worker of this run would notice its end.
 
         Args:
             folder: the folder of the run.
-            how: how it is run.
-            command: an interpreter, in whose place this node uses its own, and what it runs.
+            how: its execution settings.
+            command: an interpreter, which this node replaces by its own, and its arguments.
 
         Returns:
             How the worker ended.

@@ -27,14 +27,14 @@ ROOM_SECONDS = 1.0  # the same while the scheduler waits to start another run in
 
 
 def process_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
-    """Give a value that is equal for two runs if one process can execute both.
+    """Return a key that is equal for two runs if one process can execute both.
 
     Args:
         order: the order of a run.
-        gpus: that it uses.
+        gpus: the GPUs that it uses.
 
     Returns:
-        The value. Whether the compiled model can be used again, the process itself decides.
+        The key. The process itself determines whether the compiled model can be reused.
     """
     return order.run.model.name, order.graph_settings, tuple(gpus)
 
@@ -46,8 +46,8 @@ class ReusableProcess:
     Attributes:
         process: the process.
         key: see `process_key`; equal for all its runs.
-        gpus: that it uses.
-        received: the bytes of its answers that have not been read.
+        gpus: the GPUs that it uses.
+        received: the unprocessed bytes of its answers.
     """
 
     process: subprocess.Popen[bytes]
@@ -61,12 +61,12 @@ class ReusableProcess:
         with suppress(BlockingIOError):
             self.received += os.read(self.process.stdout.fileno(), 4096)
         *lines, self.received = self.received.split(b"\n")
-        # libraries that print while they are imported write there too
+        # libraries may print there while they are imported
         codes = [int(line) for line in lines if line.isdigit()]
         return codes[-1] if codes else None
 
     def request_end(self) -> None:
-        """Ask the process, which is idle, to end: it does at the end of its input."""
+        """Request the end of the process, which must be idle, by closing its input."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with suppress(OSError):
@@ -78,7 +78,7 @@ def end_all(processes: Iterable[ReusableProcess], seconds: float) -> None:
 
     Args:
         processes: the processes.
-        seconds: that all together have to unload their libraries; then they are killed.
+        seconds: the timeout for all of them, after which they are killed.
     """
     listed = list(processes)
     for reusable in listed:
@@ -98,7 +98,7 @@ class ReusedWorker:
     """A run in such a process; the interface of `workers.Worker`.
 
     Attributes:
-        before: the stamp of an end that the run's folder had before.
+        before: the end stamp of the run's folder before the start.
     """
 
     folder: Path
@@ -107,7 +107,9 @@ class ReusedWorker:
 
     def exit(self) -> WorkerExit | None:
         """How the run ended; None while it is active."""
-        ended = self.reusable.process.poll()  # first, as the process may answer and end meanwhile
+        ended = (
+            self.reusable.process.poll()
+        )  # first, because the process may answer and end meanwhile
         answer = self.reusable.answer()
         code = ended if answer is None else answer
         if code is None:
@@ -116,7 +118,9 @@ class ReusedWorker:
         return WorkerExit(code, exit_reason(code), end, tuple(log_tail(self.folder)))
 
     def send_signal(self, number: int) -> None:
-        """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
+        """Send a signal: SIGTERM to save and end; any other signal is sent to all its child
+        processes too.
+        """
         process = self.reusable.process
         with suppress(ProcessLookupError):
             if number == signal.SIGTERM:
@@ -136,10 +140,10 @@ def start_reusable(
     """Start a process that executes one run after another.
 
     Args:
-        folder: of its first run, to whose log it writes until the first request.
-        how: the execution of its runs; one process each.
-        command: an interpreter and what it runs.
-        gpus: that it may use, as CUDA calls them; none if the runs name their own.
+        folder: the folder of its first run, to whose log it writes until the first request.
+        how: the execution settings of its runs, with one process each.
+        command: an interpreter and its arguments.
+        gpus: the CUDA identifiers of its GPUs; empty if the runs specify their own.
         key: see `process_key`.
         runs_per_gpu: the number of runs that share each GPU.
 
@@ -156,7 +160,7 @@ def start_reusable(
             stdout=subprocess.PIPE,
             stderr=log,
             env=environment_of(how, gpus or None, runs_per_gpu),
-            start_new_session=True,  # what interrupts the sweep must not reach it twice
+            start_new_session=True,  # a signal to the sweep must not reach it twice
         )
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
@@ -171,7 +175,7 @@ def assign(folder: Path, reusable: ReusableProcess) -> ReusedWorker:
         reusable: the process.
 
     Returns:
-        The worker of the run. Where the process has ended meanwhile, that is how the run ended.
+        The worker of the run. If the process has ended meanwhile, its exit code is that of the run.
     """
     worker = ReusedWorker(folder, reusable, end_stamp(folder))
     line = json.dumps({"folder": str(folder), "log": str(folder / LOG)}) + "\n"

@@ -1,6 +1,6 @@
-"""The folder of a run -> its progress, how it ended, and which process has locked it.
+"""The folder of a run -> its progress, its end, and the process that has locked it.
 
-The folder has all the state of a run, so that any engine can resume what another has begun.
+The folder has the complete state of a run, so that any engine can resume a run of another engine.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from ..run.metrics_log import POINTS
 from ..spec import ORDER, RunOrder, read_order, write_order
 
 LOG = "log.txt"
-MODEL = "model"  # folder of the model of a finished run, as transformers loads it
-LOG_TAIL_LINES = 12  # lines of a log that are shown
-MAX_METRICS_ROW_BYTES = 2**16  # greatest size of a row
+MODEL = "model"  # folder of the trained model, in the format of transformers
+LOG_TAIL_LINES = 12  # displayed lines of a log
+MAX_METRICS_ROW_BYTES = 2**16  # maximum size of a row
 
 
 @dataclass(frozen=True)
 class RunState:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         status: new, begun, done, diverged, oom or failed.
-        step: of its newest row.
-        tokens: that it was trained on until then.
-        rate: tokens a second when the newest row was written, if that is known.
-        device: that wrote it.
-        message: of its end.
+        step: the step of its newest row.
+        tokens: number of tokens it was trained on at that row.
+        rate: tokens per second when the newest row was written, if known.
+        device: the device that wrote it.
+        message: the message recorded at its end.
         held_by: the process that has locked it, `host/pid since …`; empty for none.
-        losses: of its newest row, validation set -> loss in nat/token.
+        losses: the losses of its newest row, validation set -> loss in nat/token.
     """
 
     status: str
@@ -52,7 +52,7 @@ class RunState:
 
     @property
     def final(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether no work remains."""
         return self.status in FINAL
 
 
@@ -73,11 +73,11 @@ def read_state(folder: Path) -> RunState:
 
 
 def last_row(folder: Path) -> dict[str, Any]:
-    """The newest complete row of a run; empty without rows, or where it is damaged."""
+    """The newest complete row of a run; empty if there is none, or if it is damaged."""
     try:
         with (folder / POINTS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_METRICS_ROW_BYTES))
-            # [-1] is what follows the last line end: empty, or a torn row
+            # [-1] follows the last line end: empty, or an incomplete row
             row = json.loads(file.read().split(b"\n")[-2])
     except (OSError, ValueError, IndexError, RecursionError):
         return {}
@@ -85,7 +85,7 @@ def last_row(folder: Path) -> dict[str, Any]:
 
 
 def losses_of(row: Mapping[str, Any]) -> dict[str, float]:
-    """The losses of a row, validation set -> loss in nat/token; those that are damaged are left out."""
+    """The losses of a row, validation set -> loss in nat/token; damaged entries are omitted."""
     measured = row.get("losses", {})
     pairs = measured.items() if isinstance(measured, dict) else ()
     return {
@@ -96,7 +96,7 @@ def losses_of(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def end_record(folder: Path) -> dict[str, Any]:
-    """The record of how a run ended; empty where it has not ended."""
+    """The record of how a run ended; empty if it has not ended."""
     try:
         document = json.loads((folder / FINISHED).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -105,10 +105,10 @@ def end_record(folder: Path) -> dict[str, Any]:
 
 
 def end_stamp(folder: Path) -> tuple[int, int]:
-    """What changes whenever the end of a run is written, be it with the same words."""
+    """A stamp that changes whenever the end of a run is written, even with the same content."""
     with suppress(OSError):
         status = (folder / FINISHED).stat()
-        # a file that is replaced has another inode, even within one tick of the clock
+        # a replaced file has another inode, even within one clock tick
         return status.st_ino, status.st_mtime_ns
     return 0, 0
 
@@ -136,7 +136,7 @@ def prepare(folder: Path, order: RunOrder) -> None:
 
 
 def fail(folder: Path, message: str, log: Sequence[str]) -> None:
-    """Record that a run failed: its workers died, and not for lack of memory.
+    """Record that a run failed for a reason other than lack of memory.
 
     Args:
         folder: the folder of the run.
@@ -152,7 +152,7 @@ def fail(folder: Path, message: str, log: Sequence[str]) -> None:
 
 
 def append_to_log(folder: Path, text: str) -> None:
-    """Add a line to a run's log; errors of the system are ignored.
+    """Append a line to a run's log; system errors are ignored.
 
     Args:
         folder: the folder of the run.
@@ -163,7 +163,7 @@ def append_to_log(folder: Path, text: str) -> None:
 
 
 def log_tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
-    """Give the last lines of a run's log.
+    """Return the last lines of a run's log.
 
     Args:
         folder: the folder of the run.
@@ -188,7 +188,7 @@ def folders_by_identity(folder: Path) -> Mapping[str, tuple[Path, ...]]:
         folder: the folder of the sweep.
 
     Returns:
-        Identity -> folders of that run, which may have been begun under several labels.
+        Identity -> folders of that run, which may have been started under several labels.
     """
     folders: dict[str, list[Path]] = {}
     for path in sorted(folder.glob(f"*-*/{ORDER}")):

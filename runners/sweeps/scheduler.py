@@ -1,7 +1,7 @@
-"""Runs and an engine -> outcomes: runs are started in turn, monitored, judged and retried.
+"""Runs and an engine -> outcomes: runs are started in order, monitored, evaluated and retried.
 
-The progress and the end of a run are read from its folder; an engine adds machines, and has no
-state that the next sweep would need.
+The progress and the end of a run are read from its folder; an engine provides machines, and has no
+state that is needed later.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class RunOutcome:
     """The outcome of a run.
 
     Attributes:
-        status: done, diverged, oom, failed; held by another process; stopped, or left, when the
-            sweep was, or when no machine was left for it.
+        status: done, diverged, oom, failed; held by another process; stopped or left when the sweep
+            was stopped, or left when no machine remained for it.
         message: the cause, for the user.
-        log: the last lines of its log, where it failed.
+        log: the last lines of its log, if it failed.
     """
 
     run: PlannedRun
@@ -63,12 +63,12 @@ class RunOutcome:
 
 
 class StopRequest:
-    """The signal that requested the sweep to stop, 0 if none has, and the number of signals.
+    """The signal that requested the sweep to stop, 0 for none, and the number of signals.
 
     The first makes the workers save and end; the second ends them at once.
 
     Args:
-        announce: called at the first, to tell the user, from a signal handler.
+        announce: called at the first signal, from the signal handler, to notify the user.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
@@ -94,20 +94,20 @@ class StopRequest:
 
     @property
     def code(self) -> int:
-        """The exit code of the sweep: preempted, and to be run again, or interrupted."""
+        """The exit code of the sweep: preempted, to be repeated, or interrupted."""
         return stopped(self.signal)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done about runs that fail.
+    """The handling of failed runs.
 
     Attributes:
-        retries: how often a run whose worker or node is lost is started again, from its last state.
-        halve: whether a run that runs out of memory is tried again with half the micro-batch, until
-            it fits. A run that has chosen its micro-batch itself always is.
-        steal: whether to take runs that a host held when it was last heard of: another than this,
-            and on a cluster none of it.
+        retries: maximum number of restarts of a run whose worker or node is lost.
+        halve: whether a run that is out of memory is retried with half the micro-batch, until it
+            fits. If the run has chosen its micro-batch automatically, it always is.
+        steal: whether to take over runs whose lock names another host, on a cluster one outside of
+            it.
     """
 
     retries: int = 2
@@ -120,8 +120,8 @@ class SweepSpeed:
     """The speed of the active runs of a sweep.
 
     Attributes:
-        tokens_per_second: of all together; 0 where none is known yet.
-        mfu: the mean over runs of the utilisation of the peak, 0 to 1; None where none is known.
+        tokens_per_second: the sum over runs; 0 if none is known yet.
+        mfu: the mean model FLOPs utilisation over runs, 0 to 1; None if none is known.
     """
 
     tokens_per_second: float = 0.0
@@ -133,13 +133,13 @@ Progress = Callable[[int, int, SweepSpeed], None]
 
 @dataclass(eq=False)
 class Job:
-    """A run that is to be done.
+    """A run to be executed.
 
     Attributes:
         halving: whether its micro-batch has been halved.
-        worker: what does it, as the engine knows it; of the last attempt where that has ended.
+        worker: the worker object of the engine for the current or last attempt.
         signals_sent: the number of signals that its worker has received.
-        retry_reason: why it is tried again, and how.
+        retry_reason: why it is retried, and how.
     """
 
     run: PlannedRun
@@ -149,12 +149,12 @@ class Job:
     signals_sent: int = 0
     retry_reason: str = ""
     tokens: int = 0
-    rows: int = -1  # bytes of its rows when they were last read
+    rows: int = -1  # size of its rows when they were last read
     live: LiveProgress | None = None
-    live_time: int = -1  # when its live progress was written, in ns
+    live_time: int = -1  # modification time of its live progress, in ns
 
     def read_progress(self) -> None:
-        """Read how many tokens it has been trained on, if its rows or live progress have changed."""
+        """Read the number of tokens trained on, if the rows or live progress have changed."""
         with suppress(OSError):
             size = (self.run.folder / POINTS).stat().st_size
             if size != self.rows:
@@ -170,17 +170,17 @@ class Job:
 
 
 class Engine(Protocol):
-    """What starts the workers of runs and watches over them."""
+    """Starts and monitors the workers of runs."""
 
     @property
     def policy(self) -> Policy:
-        """What is done about runs that fail."""
+        """The handling of failed runs."""
 
     def why_blocked(self, waiting: Sequence[Job]) -> str:
-        """Why none of the waiting runs can ever start; empty where some may."""
+        """Why none of the waiting runs can ever start; empty if some may."""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
-        """Decide whether a run can start beside the active ones.
+        """Decide whether a run can start in addition to the active ones.
 
         Args:
             job: the run.
@@ -191,11 +191,11 @@ class Engine(Protocol):
         """
 
     def lock_holder(self, job: Job, holder: str) -> str:
-        """Give the process that has locked a run.
+        """Return the process that has locked a run.
 
         Args:
             job: the run.
-            holder: the process named in its lock, as seen from this host; empty for none.
+            holder: the process in its lock file on this host; empty for none.
 
         Returns:
             The process; empty if the run is free.
@@ -222,10 +222,10 @@ class Engine(Protocol):
 
 
 class Machines(Protocol):
-    """What runs may be done on: this machine, or a cluster."""
+    """The resources for runs: this machine, or a cluster."""
 
     def engine(self, runs: Sequence[PlannedRun]) -> Engine:
-        """What does some runs, after a check that it can.
+        """Return the engine for some runs, after a check that it can execute them.
 
         Args:
             runs: at least one.
@@ -246,13 +246,13 @@ def run_jobs(
     """Execute runs, in the order given where resources permit.
 
     Args:
-        machines: what they are done on.
+        machines: the resources for the runs.
         runs: the runs.
-        stop: says when to end.
+        stop: the request to end.
         ended: called with the outcome of each run as it ends.
-        progress: called with the tokens that the runs have been trained on so far, the number of
-            active runs, and their speed.
-        retried: called with each run that is tried again, and why.
+        progress: called with the number of tokens trained on so far, the number of active runs, and
+            their speed.
+        retried: called with each run that is retried, and the reason.
 
     Returns:
         The outcomes, in the order in which the runs ended, then those of runs that never started.
@@ -288,9 +288,9 @@ def run_jobs(
     try:
         while working or (waiting and not stop.count and not why):
             unfinished = {job.run.folder for job in (*working, *waiting)}
-            # a copy, as jobs are removed from the list meanwhile
+            # a copy, because jobs are removed from the list in the loop
             for job in list(waiting):
-                # one that has ended may have taken its branches with it
+                # the end of a run may have removed its branches
                 if stop.count or job not in waiting or not engine.ready(job, working):
                     continue
                 if not can_begin(job.run.folder, job.run.order, unfinished):
@@ -310,7 +310,7 @@ def run_jobs(
                 working.remove(job)
                 outcome = _outcome_of(engine, job, exit, stop)
                 if outcome is None:
-                    # first in line: what has begun is finished before anything new is started
+                    # first in the queue: started runs are finished before new ones start
                     waiting.insert(0, job)
                     retried(job.run, job.retry_reason)
                 else:
@@ -321,13 +321,13 @@ def run_jobs(
             why = engine.why_blocked(waiting)
     finally:
         for job in working:
-            # also after an error here: no worker outlives its sweep unsaved
+            # also after an error here: workers must save before the sweep ends
             engine.send_signal(job, signal.SIGTERM)
     return outcomes + [RunOutcome(job.run, "left", why) for job in waiting]
 
 
 def _speed_of(working: Sequence[Job]) -> SweepSpeed:
-    """The speed of the active runs, as far as they have written it."""
+    """The speed of the active runs, as far as it is known."""
     live = [job.live for job in working if job.live is not None]
     known = [progress.mfu for progress in live if progress.mfu is not None]
     mfu = sum(known) / len(known) if known else None
@@ -368,13 +368,13 @@ def _forward_signals(engine: Engine, working: Sequence[Job], stop: StopRequest) 
 
 
 def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -> RunOutcome | None:
-    """What became of a run whose worker has ended; None where it is to be tried again."""
+    """The outcome of a run whose worker has ended; None if it is to be retried."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
     if status in ("done", "diverged"):
         job.tokens = run.tokens if status == "done" else job.tokens
         return RunOutcome(run, status, message)
-    # only now: a run that came to its end while it was told to stop is done
+    # only now: a run that finished while it was requested to stop is done
     if stop.count:
         return RunOutcome(run, "stopped")
     if status == "oom":
@@ -405,14 +405,14 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
 
 
 def _half_micro_batch(run: PlannedRun, halve: bool) -> PlannedRun | None:
-    """The run with half the micro-batch and an equal batch; None where it stays as it is.
+    """The run with half the micro-batch and an equal batch; None if it cannot be halved.
 
     Args:
         run: the run that was out of memory.
-        halve: whether micro-batches are halved that the run has not chosen itself.
+        halve: whether to halve micro-batches set by the user.
     """
     how, batch = run.order.how, run.order.run.training.batch
-    # only runs on GPUs keep one
+    # only runs on GPUs store a plan
     chosen = read_step_plan(run.folder) if how.micro_batch is None else None
     if chosen is None and not halve:
         return None

@@ -1,4 +1,4 @@
-"""The settings of runs in a sweep -> errors about those with which no run can train."""
+"""The settings of runs in a sweep -> errors about settings with which no run can be trained."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def setting_errors(
     """Yield errors about settings with which each run of a model would fail at its first step.
 
     Args:
-        raw: the tables of the file, in which the place of a setting is looked up.
-        training, how: model -> the settings of its runs, where they are valid.
+        raw: the tables of the file, for the locations of settings.
+        training, how: model -> the settings of its runs, if they are valid.
 
     Returns:
         An iterator over diagnostics: a device that does not exist (R0501), processes that cannot
@@ -52,5 +52,5 @@ def setting_errors(
 
 
 def _place(key: str, number: int, model: Mapping[str, Any]) -> str:
-    """The path of a setting: a model's own, or that of all."""
+    """The path of a setting, in a model's table or in the common one."""
     return f"models[{number}].{key}" if key in model else f"run.{key}"

@@ -1,14 +1,14 @@
-"""Runs -> Slurm job arrays: a script for each kind of resources, a task of it for each run.
+"""Runs -> Slurm job arrays: one script per kind of resources, one task per run.
 
 Decay branches are executed in the task of their stable run, after it: tasks of an array start in
-any order, and a branch that started first would train all steps itself.
+any order, and a branch that starts first trains all steps itself.
 
-    runs/cpt/slurm/array-1a2b3c4d.sh      the script, given to sbatch
-    runs/cpt/slurm/array-1a2b3c4d.json    its runs: task number -> folders
+    runs/cpt/slurm/array-1a2b3c4d.sh the script for sbatch runs/cpt/slurm/array-1a2b3c4d.json its
+    runs: task number -> folders
 
 A task executes its runs like a sweep on one machine, with the same worker and the same retries.
-Before the time limit Slurm sends SIGUSR1: the run is saved, and the task goes back into the queue.
-Slurm: Yoo et al. (2003), Job Scheduling Strategies for Parallel Processing.
+Before the time limit Slurm sends SIGUSR1: the run is saved, and the task is requeued. Slurm: Yoo et
+al. (2003), Job Scheduling Strategies for Parallel Processing.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .scheduler import Policy
 from .sweep import Sweep
 
 FOLDER = "slurm"  # in the folder of a sweep
-NOTICE_SECONDS = 300  # before the time limit, for the run to be saved
-FIRST_PORT, PORTS = 20_000, 20_000  # MASTER_PORT of a task, by the number of its job
+NOTICE_SECONDS = 300  # before the time limit, for saving the run
+FIRST_PORT, PORTS = 20_000, 20_000  # range of MASTER_PORT of a task, by the number of its job
 
 SCRIPT = """\
 #!/bin/bash
@@ -72,8 +72,8 @@ class JobArray:
 
     Attributes:
         script: the file for sbatch.
-        runs: how many runs its tasks do.
-        job: the number that Slurm gave it; empty where sbatch is not installed.
+        runs: number of runs in its tasks.
+        job: its number in Slurm; empty if sbatch is not installed.
     """
 
     script: Path
@@ -99,9 +99,9 @@ def write_arrays(
     Args:
         sweep: the sweep.
         runs: the runs, none of them held by another process.
-        policy: for runs that fail.
-        jobs: the number of tasks of an array at once; None for no limit.
-        options: of sbatch, which come last and so override others: `--partition=gpu`.
+        policy: the handling of failed runs.
+        jobs: the maximum number of concurrent tasks per array; None for no limit.
+        options: options of sbatch, which are last and so override others: `--partition=gpu`.
 
     Returns:
         The arrays; none where there are no runs.
@@ -125,7 +125,7 @@ def write_arrays(
             "steal": policy.steal,
         }
         listing = json.dumps(content, indent=2) + "\n"
-        # a name for each content: a task that waits in the queue reads its list when it starts
+        # the name depends on the content, because a queued task reads its list when it starts
         name = f"array-{hashlib.blake2b(listing.encode(), digest_size=4).hexdigest()}"
         numbers = f"0-{len(tasks) - 1}" if len(tasks) > 1 else "0"
         limit = f"%{jobs}" if jobs and jobs < len(tasks) else ""
@@ -158,16 +158,16 @@ def write_arrays(
 
 
 def submit(array: JobArray) -> JobArray:
-    """Give an array to Slurm, if `sbatch` is installed.
+    """Submit an array to Slurm, if `sbatch` is installed.
 
     Args:
         array: the array.
 
     Returns:
-        The array with the number of its job; unchanged where there is no `sbatch`.
+        The array with the number of its job; unchanged if `sbatch` is not installed.
 
     Raises:
-        LawdslError: Slurm refuses it (R0143); the script remains.
+        LawdslError: Slurm rejects it (R0143); the script remains.
     """
     if shutil.which("sbatch") is None:
         return array
@@ -184,7 +184,7 @@ def submit(array: JobArray) -> JobArray:
 
 
 def _tasks(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
-    """The runs of each task: one, or a stable run that is not done with its branches."""
+    """The runs of each task: one run, or an unfinished stable run with its branches."""
     folders = {run.folder for run in runs}
     tasks: dict[Path, list[PlannedRun]] = {}
     for run in runs:
@@ -205,12 +205,12 @@ def _resources(how: ExecutionConfig) -> tuple[str, ...]:
 
 
 def _start(how: ExecutionConfig, listing: Path) -> str:
-    """The command of a task; over several nodes, srun starts it on each."""
+    """The command of a task; on several nodes, srun starts it on each."""
     command = f"{shlex.quote(sys.executable)} -P -m lawdsl.runners.sweeps.array_task"
     command += f' {shlex.quote(os.path.abspath(listing))} "$task"'
     if how.nodes == 1:
         return command
-    # from Slurm 22.05 on, srun does not take over the number of cores from sbatch
+    # from Slurm 22.05 on, srun does not inherit the number of cores from sbatch
     options = '--kill-on-bad-exit=0 --cpus-per-task="$SLURM_CPUS_PER_TASK"'
     port = f"$(( {FIRST_PORT} + SLURM_JOB_ID % {PORTS} ))"
     first = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'

@@ -1,9 +1,9 @@
 """The settings of a model -> its runs in a cell of the grid: one run, or a stable run and branches.
 
 A stable run has a warm-up and then a constant learning rate; from its checkpoints branch runs with
-short decays, one for each number of tokens: Hu et al. (2024), arXiv:2404.06395, section 4; Hägele et
-al. (2024), arXiv:2405.18392. A branch is the run of the schedule warmup-stable-decay that it would
-be without a stable run.
+short decays, one for each number of tokens: Hu et al. (2024), arXiv:2404.06395, section 4; Hägele
+et al. (2024), arXiv:2405.18392. A branch is equal to an independent run with the schedule
+warmup-stable-decay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..spec import Training
 from .file import Branching
 
 LOCATION = "schedule.branches"
-OWN_FIELDS = ("schedule", "decay")  # fields of [training] that [schedule] decides
+OWN_FIELDS = ("schedule", "decay")  # fields of [training] that are determined by [schedule]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class TrainingStage:
     """One of the runs of a cell.
 
     Attributes:
-        training: its optimisation.
+        training: its training settings.
         evaluate: the steps after which it is evaluated.
         begins: the last step that it shares with the stable run of the cell; 0 without one.
-        branch_steps: of a stable run: where branches begin.
+        branch_steps: in a stable run, the steps at which branches start.
         suffix: the end of its label.
     """
 
@@ -45,19 +45,19 @@ class TrainingStage:
 
     @property
     def has_rows(self) -> bool:
-        """Whether it is evaluated after training, so that a table has rows of it."""
+        """Whether it is evaluated after training, so that it contributes rows to a table."""
         return self.evaluate[-1] > 0
 
 
 def stages_of(
     training: Training, evaluation: Schedule, branching: Branching | None
 ) -> tuple[tuple[TrainingStage, ...], list[Diagnostic]]:
-    """Give the runs of each cell of a model, a stable run before its branches.
+    """Return the runs of each cell of a model, a stable run before its branches.
 
     Args:
         training: the settings of the model's runs.
-        evaluation: when they are evaluated; branches at constant rate only where they say so.
-        branching: the branches; None for one run a cell.
+        evaluation: the schedule of evaluations; with branches, at constant rate only if requested.
+        branching: the branches; None for one run per cell.
 
     Returns:
         The runs, and the mistakes: a schedule that does not fit (R0701, R0702), branches that do
@@ -73,7 +73,7 @@ def stages_of(
 
 
 def doubly_specified(raw: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yield errors about fields of [training] or of a model that [schedule] decides.
+    """Yield errors about fields of [training] or of a model that are determined by [schedule].
 
     Args:
         raw: the tables of a sweep's file.
@@ -127,13 +127,13 @@ def _branches(
         )
         for run, begin in zip(runs, begins, strict=True)
     ]
-    if not several:  # nothing to share
+    if not several:  # no steps to share
         return tuple(branches), []
     stable = training.model_copy(
         update={
             "steps": begins[-1],
             "schedule": "constant",
-            # without effect at a constant rate, and so not to be part of the run's identity
+            # without effect at a constant rate, and therefore not part of the run's identity
             "decay": 0,
             "final": Training.model_fields["final"].default,
         }
@@ -145,7 +145,7 @@ def _branches(
 
 
 def _decaying(training: Training, end: int, branching: Branching) -> Training:
-    """The training of a branch of `end` steps, of which it decays over the last."""
+    """The training settings of a branch of `end` steps, the last of which are the decay."""
     # 0 is reported by _branch_problems
     decay = branching.decay_steps or _rounded(Fraction(branching.decay) * end)
     changes = {"steps": end, "schedule": "warmup-stable-decay", "decay": decay}
@@ -198,7 +198,7 @@ def _branch_problems(run: Training, branching: Branching) -> Iterator[Diagnostic
 
 
 def _stable_problems(stable: Training) -> Iterator[Diagnostic]:
-    """An error about a warm-up that leaves no step of a stable run at the constant rate."""
+    """An error about a warm-up that leaves no steps at the constant rate in a stable run."""
     if stable.warmup >= stable.steps:
         message = (
             f"a warm-up over {stable.warmup:,} steps, and the last decay begins after"
@@ -217,7 +217,7 @@ def _steps_text(number: int) -> str:
 
 
 def _rounded(number: Fraction) -> int:
-    """The nearest whole number; halves go up."""
+    """The nearest integer; halves are rounded up."""
     return math.floor(number + Fraction(1, 2))
 
 

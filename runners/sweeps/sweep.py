@@ -26,7 +26,7 @@ from .settings import setting_errors
 from .stages import TrainingStage, doubly_specified, stages_of
 
 Shares = Mapping[str, Fraction]
-Written = Mapping[str, str]  # shares before they are numbers
+Written = Mapping[str, str]  # shares as text
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class GridRun:
     """One run of the grid.
 
     Attributes:
-        model: its name.
-        shares: as they are written; what a run is called by.
-        mixture: corpus -> its share, those of 0 left out: a corpus that is not trained on is no
-            part of a run, so that further ones may be added to a sweep.
+        model: the name of the model.
+        shares: the shares as written, which are part of the label.
+        mixture: corpus -> share, without zeros: unused corpora are not part of a run, so that
+            further ones may be added to a sweep.
         seed: the seed of the run.
     """
 
@@ -49,19 +49,19 @@ class GridRun:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that is consistent in itself; what its folders hold is not known yet.
+    """A self-consistent sweep, before its folders are inspected.
 
     Attributes:
         path: the path of the file.
         name: the name of the sweep.
-        folder: of its runs.
-        corpora, validation, models: by name, with folders that are absolute.
-        cells: the runs, each once, in the order of the file.
+        folder: the folder of its runs.
+        corpora, validation, models: name -> entry, with absolute folders.
+        cells: the distinct runs, in the order of the file.
         training, how: model -> the settings of its runs.
         stages: model -> the runs of each of its cells, a stable run before its branches.
         domain, general: the corpora named in the table's columns `domain` and `general`.
-        dlc: the run that k1, k2 and k3 are of, and their unit in steps.
-        export: where trained models are put, with {model} for the name.
+        dlc: the run that determines k1, k2 and k3, and their unit in steps.
+        export: folder of trained models, with {model} for the name.
     """
 
     path: Path
@@ -81,7 +81,7 @@ class Sweep:
 
 
 def read_sweep(path: Path) -> Sweep:
-    """A sweep from its file.
+    """Read a sweep from its file.
 
     Raises:
         LawdslError: the file cannot be read or is not TOML (R0103); every mistake in its content
@@ -96,7 +96,7 @@ def read_sweep(path: Path) -> Sweep:
     problems += _names(raw)
     problems += doubly_specified(raw)
     stages, more = _stages(file, training)
-    # a grid can be checked only where its names and tables are valid
+    # a grid can be checked only if its names and tables are valid
     raise_mistakes(path, problems + more)
     cells, problems = _grid_runs(file)
     table: Columns = file["table"]
@@ -133,12 +133,12 @@ def read_sweep(path: Path) -> Sweep:
 
 def _relative_path(path: Path, folder: str) -> str:
     """The path of a folder, relative to that of the file."""
-    # abspath, not resolve: a link stays the path that was written
+    # abspath, not resolve: symbolic links are preserved
     return os.path.abspath(path.parent / os.path.expanduser(folder))
 
 
 def _models(file: Mapping[str, Any], how: Mapping[str, ExecutionConfig]) -> Problems:
-    """Whether each model is either a folder or a configuration whose weights are drawn."""
+    """Check that each model is either a folder or a configuration with random weights."""
     problems: Problems = []
     for number, model in enumerate(file.get("models", ()), 1):
         location = f"models[{number}]"
@@ -155,7 +155,7 @@ def _models(file: Mapping[str, Any], how: Mapping[str, ExecutionConfig]) -> Prob
 
 
 def _names(raw: Mapping[str, Any]) -> Problems:
-    """Diagnostics for names that denote no corpus and no model, in all tables of the file."""
+    """Errors about undefined names of corpora and models, in all tables of the file."""
     corpora = tuple(_table(raw.get("corpora")))
     models = tuple(m["name"] for m in _tables(raw.get("models")) if isinstance(m.get("name"), str))
     grid, table = _table(raw.get("grid")), _table(raw.get("table"))
@@ -192,11 +192,11 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 def _stages(
     file: Mapping[str, Any], training: Mapping[str, Training]
 ) -> tuple[dict[str, tuple[TrainingStage, ...]], Problems]:
-    """Model -> the runs of each of its cells; none where the tables they follow from are wrong."""
+    """Model -> the runs of each of its cells; empty if the required tables are invalid."""
     by_model: dict[str, tuple[TrainingStage, ...]] = {}
     problems: Problems = []
     for model, requested in training.items():
-        # the schedule of [training] is checked even where another table is wrong
+        # the schedule of [training] is checked even if another table is invalid
         evaluation = file.get("evaluation", ListedSteps(steps=()))
         branching = file.get("schedule") if "evaluation" in file else None
         by_model[model], more = stages_of(requested, evaluation, branching)
@@ -220,7 +220,7 @@ def _grid_runs(file: Mapping[str, Any]) -> tuple[tuple[GridRun, ...], Problems]:
             for written in part.shares or grid.shares:
                 for seed in part.seeds or grid.seeds:
                     cell = _grid_run(name, written, grid.rest, seed)
-                    # by mixture, not by the shares as written, which may leave the rest out
+                    # by mixture, not by the shares as written, which may omit the rest
                     key = (name, frozenset(cell.mixture.items()), seed)
                     cells.setdefault(key, cell)
     return tuple(cells.values()), []
@@ -237,7 +237,7 @@ def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
 
 
 def _not_a_mixture(written: Written, rest: str | None) -> str:
-    """Why shares are not a mixture; empty if they are one."""
+    """Why shares are not a valid mixture; empty if they are."""
     total = sum(Fraction(share) for share in written.values())
     if rest in written:
         return f"{rest} has the rest, and so no share of its own"
@@ -271,7 +271,7 @@ def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str |
 def _reference(
     table: Columns, grid: Grid, cells: Sequence[GridRun]
 ) -> tuple[tuple[GridRun, int] | None, Problems]:
-    """The run that k1, k2 and k3 are measured on, which must be part of the sweep."""
+    """The run that determines k1, k2 and k3, which must be part of the sweep."""
     dlc = table.dlc
     if dlc is None:
         return None, []
@@ -296,7 +296,7 @@ def _exports(
     if export is None:
         return []
     problems = []
-    # the model of a stable run, which is made for its branches, is not exported
+    # the model of a stable run, which serves its branches only, is not exported
     models = [c.model for c in cells for stage in stages[c.model] if not stage.branch_steps]
     if len({export.replace("{model}", model) for model in models}) < len(models):
         help = "export from a sweep with one run a model, to a folder with {model} in its name"

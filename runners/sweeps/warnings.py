@@ -1,4 +1,4 @@
-"""Warnings in the plan of a sweep: models that are not comparable as they stand, settings without effect."""
+"""Warnings in the plan of a sweep: models that are not comparable, settings without effect."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ def disk_space_problem(needed: int, certain: int, free: int, location: str) -> D
     Args:
         needed: bytes that the runs write at most.
         certain: bytes that they write at least.
-        free: bytes that are free.
+        free: free bytes.
         location: the folder of the runs.
 
     Returns:
-        An error where even `certain` exceeds the free space, a warning if `needed` does; else None.
+        An error if even `certain` exceeds the free space, a warning if `needed` does; else None.
     """
     if needed <= free:
         return None

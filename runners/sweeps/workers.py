@@ -1,7 +1,7 @@
-"""A run and a command -> worker processes that do it, on the machine that starts them.
+"""A run and a command -> worker processes on this machine.
 
-Several processes get the environment variables that torchrun would set. torchrun itself would end
-with code 1 whatever their codes are, and give them 30 seconds to save. Of a run over several nodes
+Several processes get the environment variables that torchrun would set. torchrun itself would exit
+with code 1 whatever their codes, and allow them only 30 seconds to save. In a run on several nodes,
 the processes of one node are started here.
 """
 
@@ -26,9 +26,9 @@ from .run_folders import LOG, end_record, end_stamp, log_tail
 
 # -P: a file of the working directory must not be imported in place of a module
 WORKER = (sys.executable, "-P", "-m", "lawdsl.runners.cpt")
-# seconds that the other processes of a run have to end when one has failed
+# seconds within which the other processes of a run must end when one has failed
 KILL_AFTER_SECONDS = 20.0
-# variables by which torchrun or srun numbers processes: those of this process, not of its workers
+# rank variables of torchrun and srun: they refer to this process, not to its workers
 RANK_VARIABLES = (
     "RANK",
     "LOCAL_RANK",
@@ -43,11 +43,11 @@ RANK_VARIABLES = (
 
 @dataclass(frozen=True)
 class Rendezvous:
-    """Where the processes of a run find each other.
+    """The address at which the processes of a run connect to each other.
 
     Attributes:
         node: the number of this node, from 0.
-        address, port: of the first process of the run, as all nodes reach it.
+        address, port: address of the first process of the run for all nodes.
     """
 
     node: int
@@ -57,14 +57,14 @@ class Rendezvous:
 
 @dataclass
 class Worker:
-    """The processes of an active worker; one, or those that share a run.
+    """The process of an active run, or several that share it.
 
     Attributes:
-        before: the stamp of an end that the run's folder had before.
-        port: that of the rendezvous where all processes are here; reserved, so that no other run
+        before: the end stamp of the run's folder before the start.
+        port: the port of the rendezvous if all processes are here; reserved, so that no other run
             gets it.
         code: the exit code of the first process that failed.
-        since: the time of that failure, from which on the others have a limited time to end.
+        since: the time of that failure, after which the others have a limited time to end.
     """
 
     folder: Path
@@ -75,10 +75,10 @@ class Worker:
     since: float | None = None
 
     def exit(self) -> WorkerExit | None:
-        """How it ended; None while it is active. A worker that has lost a process is ended."""
+        """How it ended; None while it is active. If one process has failed, the others are ended."""
         codes = [process.poll() for process in self.processes]
         failed = [code for code in codes if code]
-        # what one ended of, and not that others then lost it
+        # the reason of the first failure, not of those that follow from it
         self.code = self.code or next((c for c in failed if c != LOST), 0)
         if None in codes:
             now = time.monotonic()
@@ -93,7 +93,9 @@ class Worker:
         return WorkerExit(code, exit_reason(code), end, tuple(log_tail(self.folder)))
 
     def send_signal(self, number: int) -> None:
-        """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
+        """Send a signal: SIGTERM to save and end; any other signal is sent to all its child
+        processes too.
+        """
         for process in self.processes:
             with suppress(ProcessLookupError):
                 if number == signal.SIGTERM:
@@ -107,9 +109,9 @@ class WorkerExit:
     """How a worker ended.
 
     Attributes:
-        code: its exit code, below 0 for a signal; None for one that was lost with its machine.
-        why: the code in words.
-        end: its record of the run's end; empty where the run has not ended.
+        code: its exit code, negative for a signal; None if it was lost with its machine.
+        why: the meaning of the code.
+        end: its record of the run's end; empty if the run has not ended.
         log: the last lines of the run's log.
     """
 
@@ -131,11 +133,12 @@ def start_worker(
 
     Args:
         folder: the folder of the run.
-        how: how it is run.
-        command: an interpreter and what it runs; the folder is its last argument.
-        gpus: that it may use, as CUDA calls them; None if the run names its own.
+        how: its execution settings.
+        command: an interpreter and its arguments; the folder is appended.
+        gpus: the CUDA identifiers of its GPUs; None if the run specifies its own.
         runs_per_gpu: the number of runs that share each of them.
-        rendezvous: with the processes of other nodes; None where all are on this one.
+        rendezvous: the address for connecting to processes on other nodes; None if all are on this
+            node.
 
     Returns:
         The worker.
@@ -143,7 +146,7 @@ def start_worker(
     Raises:
         OSError: the log cannot be written, or no process started.
     """
-    # the stamp tells an end that this worker writes from one that lay there before
+    # the stamp distinguishes an end written by this worker from an earlier one
     before, port = end_stamp(folder), None
     if rendezvous is None and how.processes > 1:
         port = free_port()
@@ -159,7 +162,7 @@ def start_worker(
                     stdout=log,
                     stderr=log,
                     env=environment_of(how, gpus, runs_per_gpu) | rank_variables,
-                    start_new_session=True,  # what interrupts the sweep must not reach it twice
+                    start_new_session=True,  # a signal to the sweep must not reach it twice
                 )
                 worker.processes.append(process)
     except OSError:
@@ -173,16 +176,16 @@ def start_worker(
 
 
 def log_name(node: int) -> str:
-    """The log of the processes of a node: two machines must not append to one file."""
+    """The name of the log of a node: two machines must not append to the same file."""
     return LOG if node == 0 else f"log-{node}.txt"
 
 
 def free_port() -> socket.socket:
-    """A port of this machine that is free, and can be taken by a process of a run alone."""
+    """A free port of this machine, reserved for the processes of a run."""
     port = socket.socket()
     port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # the socket stays open so that no other run is given this port, and with SO_REUSEADDR a process
-    # may bind it too
+    # the socket remains open so that no other run gets this port; with SO_REUSEADDR a process can
+    # still bind it
     port.bind(("127.0.0.1", 0))
     return port
 
@@ -203,13 +206,13 @@ def _rank(number: int, how: ExecutionConfig, rendezvous: Rendezvous) -> dict[str
 def environment_of(
     how: ExecutionConfig, gpus: Sequence[str] | None, runs_per_gpu: int
 ) -> dict[str, str]:
-    """What a worker sees: its threads and GPUs alone, and no network."""
+    """The environment of a worker: only its threads and GPUs, and no network."""
     threads = str(how.threads)
     variables = {
         **{name: value for name, value in os.environ.items() if name not in RANK_VARIABLES},
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
-        "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait must not keep other runs from working
+        "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads must not slow down other runs
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
@@ -222,7 +225,7 @@ def environment_of(
 
 
 def exit_reason(code: int) -> str:
-    """The exit code of a worker in words."""
+    """The meaning of the exit code of a worker."""
     if code >= 0:
         return f"its worker ended with exit code {code}"
     name = signal.Signals(-code).name

@@ -1,6 +1,6 @@
 """The folders of runs -> one table whose columns are the variables of the laws.
 
-A row is an evaluation. Units are in the headers, so that a law in billions reads them too:
+A row is an evaluation. The headers have units, so that laws in billions can be fitted as well:
 
     lawdsl fit dcpt.l3 runs.parquet L=L_code r=r_code
 
@@ -44,7 +44,7 @@ UNITS: Mapping[str, str] = {
     "peak_memory": "byte",
     "seconds": "second",
 }
-"""Column, or how the columns of a family begin -> unit."""
+"""Column, or prefix of a family of columns -> unit."""
 
 Row = dict[str, Any]
 
@@ -54,9 +54,9 @@ class RunsTable:
     """A table of runs.
 
     Attributes:
-        columns: header, with its unit -> a value for each row; None where it is not known.
+        columns: header with unit -> a value per row; None if unknown.
         notes: lines at the top of the table.
-        runs: their number.
+        runs: the number of runs.
         warnings: about the runs.
     """
 
@@ -74,7 +74,7 @@ class RunsTable:
 def collect(
     sources: Iterable[Path], *, step_0: bool = False, notes: Sequence[str] = ()
 ) -> RunsTable:
-    """Collect the table of all runs in some folders, or of some sweeps.
+    """Collect all runs in some folders, or of some sweeps, into a table.
 
     Columns: run (its identity), label, sweep, domain, model, seed, status; N without embeddings
     and N_total; D tokens trained on, T, which is D in lots of 0.2 billion, and step; for each
@@ -85,16 +85,16 @@ def collect(
     schedule (stable, decay, end); learning_rate, S1, S2 and the rest.
 
     Args:
-        sources: folders of runs, folders that contain some, sweep.toml files.
+        sources: folders of runs, their parent folders, sweep.toml files.
         step_0: include the rows of step 0, where a law of D has no value; L0_ has their losses.
-        notes: further lines at its top: the origin of the data.
+        notes: further lines at the top of the table: the origin of the data.
 
     Returns:
         The table.
 
     Raises:
-        LawdslError: no run or no row is there (R0801), something cannot be read, or runs that are
-            not of one kind (R0803).
+        LawdslError: there is no run or no row (R0801), something cannot be read, or runs are
+            inconsistent (R0803).
     """
     runs, warnings = gather_runs(sources)
     by_identity = {run.identity: run for run in runs}
@@ -110,7 +110,7 @@ def collect(
         warnings.append(Diagnostic("R0802", message, "warning", help=help))
     if len({row["domain"] for row in selected}) > 1:
         for row in selected:
-            if row["domain"] is not None:  # of which the mixture need not have any
+            if row["domain"] is not None:  # the mixture need not have any of it
                 row["r_domain"] = row.get(f"r_{row['domain']}", 0.0)
             row["L_domain"] = row.get(f"L_{row['domain']}")
     all_notes = (
@@ -118,7 +118,7 @@ def collect(
         *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )
-    # a run without a corpus has a share of 0 of it, not an unknown one
+    # the share of a corpus that a run does not use is 0, not unknown
     shares = {name for row in selected for name in row if name.startswith(("r_", "drawn_"))}
     absent = dict.fromkeys(shares - {"r_domain"}, 0.0)
     columns = {}
@@ -130,7 +130,7 @@ def collect(
 
 
 def _rows(run: GatheredRun, learnability: Row) -> list[Row]:
-    """The evaluations of a run, a row each."""
+    """The evaluations of a run, one per row."""
     before = run.points[0]["losses"] if run.points and run.points[0]["step"] == 0 else {}
     return [_row(run, point, before) | learnability for point in run.points]
 
@@ -172,7 +172,7 @@ def _row(run: GatheredRun, point: Mapping[str, Any], before: Mapping[str, Any]) 
 
 
 def _learnability(run: GatheredRun, by_identity: Mapping[str, GatheredRun]) -> Row:
-    """k1, k2 and k3 of the run's domain; None where a loss that they take was not measured.
+    """k1, k2 and k3 of the run's domain; None if a required loss was not measured.
 
     D-CPT (2406.01375), appendix H, with u steps in place of 1000: k1 = L(u), k2 = L(0) - L(5u), and
     k3 = (dL_10 - dL_0)/10 with dL_i = L((i + 1)u) - L(iu), to which its sum telescopes.
@@ -207,6 +207,6 @@ def _in_order(rows: Iterable[Row]) -> list[str]:
 
 
 def _header(name: str) -> str:
-    """A column's name with its unit, as tables write it: `D [token]`."""
+    """A column header with its unit: `D [token]`."""
     family = next((family for family in FAMILIES if name.startswith(family)), name)
     return f"{name} [{UNITS[family]}]" if family in UNITS else name

@@ -1,7 +1,7 @@
 """A table of runs -> a file in the format of its extension, written atomically.
 
-Whatever had that name is replaced, for the folders of the runs have all that is in a table: one
-that is damaged, or that another lawdsl has written, is made again.
+An existing file is replaced, because a table can always be collected again from the folders of the
+runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Table of runs -> a law that can be fitted: one whose parameters its grid identifies."""
+"""Table of runs -> a recommended law whose parameters are identifiable from its grid."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 from .collect import RunsTable
 
 JOINT = {"N": 3, "D": 3, "r": 5}
-"""Least number of values of each variable for dcpt.l3. A power of N or D takes three; the terms in r
-have four parameters, and one value is to spare."""
-SHARES_ALONE = 5  # least number of shares: mixing.two_domain has three parameters
-SIZES_ALONE = 5  # least number of sizes: mixing.size has three parameters
-STEPS_ALONE = 5  # least number of steps: mixing.step has three parameters
+"""Minimum number of values of each variable for dcpt.l3. A power of N or D requires three; the
+terms in r have four parameters, and one value is added.
+"""
+SHARES_ALONE = 5  # minimum number of shares: mixing.two_domain has three parameters
+SIZES_ALONE = 5  # minimum number of sizes: mixing.size has three parameters
+STEPS_ALONE = 5  # minimum number of steps: mixing.step has three parameters
 
 Row = Mapping[str, Any]
 
@@ -26,8 +27,8 @@ class Advice:
     """The recommended next command for a table.
 
     Attributes:
-        command: that fits a law to it; empty where no law that ships can be fitted.
-        why: the reason against the law of size, tokens and share together; empty for that law.
+        command: the command that fits a law to it; empty if no shipped law can be fitted.
+        why: why not the joint law of size, tokens and share; empty for that law.
     """
 
     command: str
@@ -39,19 +40,19 @@ def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
 
     Args:
         table: the table.
-        path: of its file, for the command.
-        domain: the domain whose loss is fitted, as a law of its share; of a table of several domains
-            its rows alone.
+        path: the path of its file, for the command.
+        domain: the domain whose loss is fitted, as a law of its share; in a table of several
+            domains, only its rows are used.
 
     Returns:
-        The advice; None where the table has no loss of the domain.
+        The advice; None if the table has no loss of the domain.
     """
     loss, share = f"L_{domain}", f"r_{domain}"
     rows = [row for row in _rows(table) if row.get(loss) is not None]
     domains = {row["domain"] for row in rows if row.get("domain") is not None}
     condition: dict[str, Any] = {}
     if len(domains) > 1:
-        # those of others are of other mixtures, in which this domain has no share
+        # other rows are of other mixtures, in which this domain has no share
         rows = [row for row in rows if row["domain"] == domain]
         condition = {"domain": domain}
     if not rows or any(row.get(share) is None for row in rows):
@@ -81,15 +82,15 @@ def _advise(
 
     Args:
         rows: at least one.
-        path: of the file.
+        path: the path of the file.
         loss, share: the columns of the domain.
-        condition: column -> value, which selects these rows; empty where they are all.
+        condition: column -> value that selects these rows; empty if these are all rows.
     """
     columns = {"N": "N", "D": "D", "r": share}
     level_counts = {name: len({row[column] for row in rows}) for name, column in columns.items()}
     fit = f"L={loss}"
     sizes = {row["N"] for row in rows}
-    # models of one size, such as those of several base corpora, follow no common law of N
+    # several models of equal size, such as those of different base corpora, have no common law of N
     several = len({(row.get("model"), row["N"]) for row in rows}) > len(sizes)
     size = ("model",) if several else ("N",)
     if not several and all(level_counts[name] >= least for name, least in JOINT.items()):
@@ -129,10 +130,11 @@ def _rows(table: RunsTable) -> Iterable[Row]:
 def _most(
     rows: Sequence[Row], fixed: Sequence[str], varying: str, *, last: bool = True
 ) -> tuple[dict[str, Any], int]:
-    """The point at which most values of a column are measured, others fixed; and their number.
+    """The values of fixed columns at which the most values of another column are measured, and
+    their number.
 
     Args:
-        last: take the point with the largest values where there are several, else the smallest.
+        last: of several such points, choose that with the largest values, else the smallest.
     """
     pairs = {(tuple(row[name] for name in fixed), row[varying]) for row in rows}
     counts = Counter(cell for cell, _ in pairs)
@@ -146,6 +148,6 @@ def _most(
 def _command(law: str, path: Path, *bound: str, where: Mapping[str, Any] | None = None) -> str:
     words = ["lawdsl", "fit", law, str(path), *bound]
     for name, value in (where or {}).items():
-        # repr, since a condition must equal the stored number to its last digit
+        # repr, because a condition must equal the stored number exactly
         words += ["--where", f"{name} = {value if isinstance(value, str) else repr(value)}"]
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""Folders and sweeps -> the runs of a table, each once."""
+"""Folders and sweeps -> the distinct runs of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..sweeps.run_folders import read_state
 from ..sweeps.stages import TrainingStage
 from ..sweeps.sweep import GridRun, Sweep, read_sweep
 
-MAX_RUNS_LISTED = 5  # runs that are named in one message
+MAX_RUNS_LISTED = 5  # maximum number of runs listed in a message
 ENDS = {
     "diverged": "diverged",
     "oom": "ran out of memory",
@@ -30,16 +30,16 @@ ENDS = {
 
 @dataclass(frozen=True)
 class GatheredRun:
-    """A run as a table sees it.
+    """A run with the facts for a table.
 
     Attributes:
         folder: the folder of the run.
-        order: what was to be done.
+        order: its specification.
         status: done, diverged, oom, failed, or unfinished.
-        points: its rows, as they were written.
+        points: its rows as written.
         domain: the corpus that is the domain.
         general: the general corpus.
-        reference: the run that k1, k2 and k3 are of, by its identity, and their unit in steps.
+        reference: the identity of the run that determines k1, k2 and k3, and their unit in steps.
     """
 
     folder: Path
@@ -62,11 +62,12 @@ class GatheredRun:
 
 
 def gather_runs(sources: Iterable[Path]) -> tuple[list[GatheredRun], list[Diagnostic]]:
-    """The runs of some folders and sweeps, each once, by size, mixture and seed; and what is odd.
+    """The runs of some folders and sweeps, each once, sorted by size, mixture and seed; and
+    warnings.
 
     Raises:
-        LawdslError: no run is there (R0801), its order or rows cannot be read, or runs that are
-            not of one kind (R0803).
+        LawdslError: there is no run (R0801), a specification or rows cannot be read, or runs are
+            inconsistent (R0803).
     """
     gathered: list[GatheredRun] = []
     warnings: list[Diagnostic] = []
@@ -83,7 +84,7 @@ def gather_runs(sources: Iterable[Path]) -> tuple[list[GatheredRun], list[Diagno
 
 
 def _below(folder: Path) -> list[GatheredRun]:
-    """The runs in a folder, or the run whose folder it is."""
+    """The runs in a folder, or the run in the folder itself."""
     is_run = (folder / ORDER).exists()
     folders = [folder] if is_run else [path.parent for path in folder.glob(f"*/{ORDER}")]
     if not folders:
@@ -96,7 +97,7 @@ def _below(folder: Path) -> list[GatheredRun]:
 
 
 def _gather_run(folder: Path) -> GatheredRun:
-    """One run, with the entries of its order for the table."""
+    """One run, with the entries of its specification for the table."""
     order, now = read_order(folder), read_state(folder)
     domain, general, run, unit = (
         order.columns.get(name) for name in ("domain", "general", "dlc_run", "dlc_steps")
@@ -115,11 +116,11 @@ def _gather_run(folder: Path) -> GatheredRun:
 def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     """The runs in a sweep's folder that its file specifies, and a warning if some are missing.
 
-    They are identified by the content of its file. Whether the corpora and the weights are still
-    those of the runs cannot be seen from there, so two that answer to one description are refused.
+    They are identified by the content of the file. It does not show whether the corpora and the
+    weights are still those of the runs, so two runs that match one description are an error.
     """
     sweep = read_sweep(path)
-    # a stable run that is evaluated nowhere is missed by no table
+    # a stable run without evaluations contributes nothing to a table
     expected = {
         _described(sweep, cell, stage): stage.has_rows
         for cell in sweep.cells
@@ -129,7 +130,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     for run in _below(sweep.folder):
         what = _description(sweep, run.order)
         if what in gathered and gathered[what].identity == run.identity:
-            # one run that was made twice, under two labels
+            # a run that was executed twice, under two labels
             gathered[what] = _each_once([gathered[what], run])[0]
         elif what in gathered:
             message = f"two runs are {run.label}: their corpora, weights, precision or router losses differ"
@@ -143,7 +144,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
         cell, unit = sweep.dlc
         reference_run = gathered.get(_described(sweep, cell, sweep.stages[cell.model][0]))
         reference = None if reference_run is None else (reference_run.identity, unit)
-    # a run may have been done for another sweep, which has another domain or none
+    # a run may have been executed for another sweep, with another domain or none
     runs = [
         replace(run, domain=sweep.domain, general=sweep.general, reference=reference)
         for run in gathered.values()
@@ -158,7 +159,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
 
 
 def _described(sweep: Sweep, cell: GridRun, stage: TrainingStage) -> str:
-    """A run as a sweep describes it, without what its files hold."""
+    """The description of a run from a sweep, without the content of its files."""
     model = sweep.models[cell.model]
     return canonical_json(
         {
@@ -173,7 +174,7 @@ def _described(sweep: Sweep, cell: GridRun, stage: TrainingStage) -> str:
 
 
 def _description(sweep: Sweep, order: RunOrder) -> str:
-    """The description of a run from its order, of what a sweep can state."""
+    """The description of a run from its specification, with the fields that a sweep can set."""
     run = order.run
     return canonical_json(
         {
@@ -188,7 +189,9 @@ def _description(sweep: Sweep, order: RunOrder) -> str:
 
 
 def _plain(sweep: Sweep, model: str, training: Training) -> dict[str, Any]:
-    """An optimisation without what runs take from model and machine where the sweep does not state it."""
+    """Training settings without the fields that are taken from model and machine if the sweep omits
+    them.
+    """
     of_sweep = sweep.training.get(model)
     stated = of_sweep is not None and "router_loss" in of_sweep.model_fields_set
     excluded = set() if stated else {"router_loss"}
@@ -198,9 +201,9 @@ def _plain(sweep: Sweep, model: str, training: Training) -> dict[str, Any]:
 
 
 def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
-    """Of copies of a run, keep the one that is furthest ahead.
+    """Of several copies of a run, keep the most advanced one.
 
-    A run without any domain data may be part of the sweeps of several domains: it is each's.
+    A run without domain data may be part of the sweeps of several domains, and is kept for each.
     """
     unique: dict[tuple[str, str | None], GatheredRun] = {}
     for run in runs:
@@ -211,9 +214,9 @@ def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
 
 
 def _each_row_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
-    """Of the rows that branches share with their stable run, or with each other, keep one.
+    """Of rows that branches share with their stable run, or with each other, keep one.
 
-    A fit that counted one measurement several times would be too certain.
+    Duplicated measurements would make the standard errors of a fit too small.
     """
     seen = {
         (run.folder, point["step"])
@@ -231,7 +234,7 @@ def _each_row_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
         points = tuple(
             point
             for point in run.points
-            # step 0 is what the changes of a loss are taken from, in each run
+            # step 0 is the reference for changes of the loss in each run
             if not 0 < point["step"] <= prefix.step or (stable, point["step"]) not in seen
         )
         seen |= {(stable, point["step"]) for point in points if point["step"] <= prefix.step}
@@ -259,7 +262,7 @@ def _in_order(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
 
 
 def _check_alike(runs: Sequence[GatheredRun]) -> None:
-    """Refuse runs in which one name denotes different things, whose losses cannot be compared.
+    """Raise an error if the same name denotes different inputs, so that losses are not comparable.
 
     Raises:
         LawdslError: with every such name; R0803.
@@ -288,7 +291,7 @@ def _check_alike(runs: Sequence[GatheredRun]) -> None:
 
 
 def _ends(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
-    """Warnings about unfinished runs, whose rows are in the table nevertheless."""
+    """Warnings about unfinished runs, whose rows are included in the table."""
     ends = []
     for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]
@@ -307,10 +310,10 @@ def _ends(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
 
 
 def _schedules(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
-    """A warning where equal D do not mean equal training.
+    """A warning if equal D does not imply equal training.
 
-    The loss while the learning rate falls is not that of a shorter run at its end, nor is the loss
-    at a constant rate that of a run with a decay: Hägele et al. (2024), arXiv:2405.18392.
+    The loss during the decay differs from that of a shorter run at its end, and the loss at a
+    constant rate from that of a run with a decay: Hägele et al. (2024), arXiv:2405.18392.
     """
     phases = Counter[str]()
     falling = set[tuple[str, int]]()

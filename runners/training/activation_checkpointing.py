@@ -1,4 +1,4 @@
-"""Layers whose activations are computed again in the backward pass instead of being stored.
+"""Layers whose activations are recomputed in the backward pass instead of being stored.
 
 Chen et al. (2016), Training deep nets with sublinear memory cost, arXiv:1604.06174.
 """
@@ -21,16 +21,16 @@ def blocks_of(loss: nn.Module) -> list[nn.Module]:
 
 
 def checkpoint_activations(loss: nn.Module) -> None:
-    """Make every layer of a model store its inputs alone.
+    """Make every layer of a model store only its inputs.
 
-    Names of parameters stay as they are, and so do the results: what is computed again is computed
-    in the same way, dropout included.
+    Parameter names and results are unchanged: the recomputation is identical, including dropout.
 
     Args:
-        loss: is changed in place, before it is compiled or shared out.
+        loss: changed in place, before it is compiled or sharded.
     """
     for block in blocks_of(loss):
-        # an attribute of the instance, so that hooks of FSDP2 act around it and not in it
+        # an attribute of the instance, so that hooks of FSDP2 are outside of the recomputed
+        # function
         block.forward = functools.partial(_recomputed, block.forward)
 
 

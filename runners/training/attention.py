@@ -1,9 +1,9 @@
-"""Attention that is causal by torch's own flag, eager and compiled, without a mask.
+"""Causal attention by the flag of torch's SDPA, eager and compiled, without a mask.
 
 SDPA uses its flash kernels (Dao et al. (2022), arXiv:2205.14135) only without a mask. Under
-torch.compile, transformers passes one all the same: it cannot inspect the positions then, which
-might be those of several packed texts. Here rows are never packed nor padded, so a mask is made
-only where a layer needs another one.
+torch.compile, transformers passes a mask nevertheless, because it cannot inspect the positions,
+which might be those of several packed texts. Here rows are neither packed nor padded, so a mask is
+created only if a layer needs a non-causal one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from transformers.masking_utils import sdpa_mask
 from transformers.utils import logging
 
 CAUSAL_ATTENTION = "lawdsl_causal"
-HIDDEN_STATE_RTOL = 1e-4  # hidden states that differ by less, relative to their size, are equal
-HIDDEN_STATE_ATOL = 1e-5  # and those near 0 that differ by less
+HIDDEN_STATE_RTOL = 1e-4  # relative tolerance for the equality of hidden states
+HIDDEN_STATE_ATOL = 1e-5  # absolute tolerance
 
 
 def causal_mask(
@@ -35,14 +35,14 @@ def causal_mask(
     use_vmap: bool = False,
     **rest: Any,
 ) -> Tensor | None:
-    """Give None where every token attends to itself and all before it, else a mask.
+    """Return None if every token attends to itself and all earlier tokens, else a mask.
 
     Args:
         batch_size, q_length, kv_length, q_offset, kv_offset: see
             `transformers.masking_utils.sdpa_mask`.
         attention_mask: the attention mask of padded rows; None for none.
         local_size: the window of a layer with sliding attention; None for none.
-        use_vmap: whether a layer changes the pattern.
+        use_vmap: whether a layer modifies the pattern.
         rest: further arguments of `sdpa_mask`.
 
     Returns:
@@ -72,13 +72,13 @@ AttentionMaskInterface.register(CAUSAL_ATTENTION, causal_mask)
 
 
 def use_causal_attention(model: PreTrainedModel) -> None:
-    """Switch a model to this attention, if its hidden states are equal with it.
+    """Switch a model to this attention, if this does not change its hidden states.
 
-    Model families that compute attention in their own way are left unchanged.
+    Model families with their own attention code are unchanged.
     """
     if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
         return
-    if isinstance(next(model.parameters()), FakeTensor):  # has no numbers that could be compared
+    if isinstance(next(model.parameters()), FakeTensor):  # there are no values to compare
         set_attention(model, CAUSAL_ATTENTION)
         return
     tokens = probe_tokens(model)
@@ -88,7 +88,7 @@ def use_causal_attention(model: PreTrainedModel) -> None:
     reference = _hidden_states(model, tokens)
     try:
         set_attention(model, CAUSAL_ATTENTION)
-        # equal_nan: a model that gives nan either way is refused later, with a message of its own
+        # equal_nan: a model with NaN in both cases is rejected later, with a specific message
         is_equal = torch.allclose(
             _hidden_states(model, tokens),
             reference,
@@ -96,7 +96,7 @@ def use_causal_attention(model: PreTrainedModel) -> None:
             HIDDEN_STATE_ATOL,
             equal_nan=True,
         )
-    except Exception:  # a family that cannot do without a mask fails in any way
+    except Exception:  # a family that requires a mask may raise any error
         is_equal = False
     if not is_equal:
         set_attention(model, "sdpa")
@@ -113,7 +113,7 @@ def depends_on_later_tokens(model: PreTrainedModel) -> bool:
 
 
 def probe_tokens(model: PreTrainedModel) -> Tensor:
-    """Tokens of a model's vocabulary, shape (2, 9), with which its attention is tested."""
+    """Tokens for testing the attention of a model, shape (2, 9)."""
     vocabulary = model.get_input_embeddings().weight.shape[0]
     return (torch.arange(2 * 9, device=model.device).view(2, 9) * 7919 + 1) % vocabulary
 
@@ -125,14 +125,14 @@ def _hidden_states(model: PreTrainedModel, tokens: Tensor) -> Tensor:
 
 
 def set_attention(model: PreTrainedModel, name: str) -> None:
-    """Switch a model to another implementation of attention, untried.
+    """Switch a model to another implementation of attention, without a test.
 
     Args:
         model: is changed in place.
-        name: as transformers calls the implementation.
+        name: the name of the implementation in transformers.
     """
     verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # its warning is not an error here
+    logging.set_verbosity_error()  # its warning does not apply here
     try:
         model.set_attn_implementation(name)
     finally:

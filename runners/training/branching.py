@@ -1,8 +1,8 @@
-"""A decay branch -> the checkpoint of its stable run from which it may begin.
+"""A decay branch -> the checkpoint of its stable run from which it can start.
 
-A branch is a run of its own, and is equal, bit for bit, whether it begins from that checkpoint or
-trains its first steps itself. So whatever is wrong with the checkpoint costs time, and no result.
-The stable run with branches: Hägele et al. (2024), arXiv:2405.18392.
+A branch is an independent run with bitwise equal results whether it starts from that checkpoint or
+trains its first steps itself. So a defect of the checkpoint costs time, but no result. The stable
+run with branches: Hägele et al. (2024), arXiv:2405.18392.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ from ..spec import Prefix, Run, RunOrder, read_order
 from . import checkpoints
 from .checkpoints import Checkpoint
 
-DECAY_FIELDS = {"steps", "schedule", "decay", "final"}  # fields of a training that name its decay
+DECAY_FIELDS = {
+    "steps",
+    "schedule",
+    "decay",
+    "final",
+}  # fields of the training settings that define the decay
 
 
 def newest(
     folder: Path, order: RunOrder, prefix: Prefix
 ) -> tuple[tuple[Checkpoint, bytes] | None, Diagnostic | None]:
-    """Find the newest usable checkpoint of the stable run, of the common steps. Nothing is changed.
+    """Find the newest usable checkpoint of the stable run within the common steps. Nothing is
+    modified.
 
     Args:
         folder: the folder of the branch.
         order: the order of the branch.
-        prefix: the stable run, and the last step that both have.
+        prefix: the stable run, and the last common step.
 
     Returns:
         The checkpoint and the rows until then, or None; a warning (R0412) where it is not that of
@@ -67,7 +73,7 @@ def newest(
 
 
 def shares_steps(stable: Run, branch: Run, step: int) -> bool:
-    """Decide whether the first steps of two runs are equal, with the rows that are measured in them.
+    """Decide whether the first steps of two runs, and the rows measured in them, are equal.
 
     Args:
         stable: a run.
@@ -75,7 +81,7 @@ def shares_steps(stable: Run, branch: Run, step: int) -> bool:
         step: the number of steps.
 
     Returns:
-        Whether all that decides the losses until after update `step` is equal.
+        Whether everything that determines the losses up to update `step` is equal.
     """
     if step > min(stable.training.steps, branch.training.steps):
         return False
@@ -86,7 +92,7 @@ def shares_steps(stable: Run, branch: Run, step: int) -> bool:
 
 
 def _without_decay(run: Run, step: int) -> object:
-    """All that decides the losses until after a step, but for the learning rates."""
+    """Everything that determines the losses up to a step, except the learning rates."""
     allowed = {"max_epochs"}
     return run.model_dump(
         exclude={
@@ -98,9 +104,9 @@ def _without_decay(run: Run, step: int) -> object:
 
 
 def _rows_until(path: Path, checkpoint: Checkpoint, stable: Run) -> bytes | None:
-    """The rows that a checkpoint counts; None where they are not those of the run until then.
+    """The rows up to a checkpoint; None if they differ from the current rows of the run.
 
-    A stable run that went back behind the checkpoint has cut them, and measures them again.
+    A stable run that resumed before the checkpoint has removed them, and measures them again.
 
     Raises:
         LawdslError: the rows are damaged or cannot be read.

@@ -4,8 +4,8 @@ RUN/checkpoints/
     step-00000100/  model.safetensors  optimizer.safetensors  state.json  manifest.json
     step-00000200/
 
-Only the process that has locked the run writes them (`locks.hold`), or, with the others of a
-sharded run, its part of them (`sharded_checkpoints`).
+Only the process that has locked the run writes them (`locks.hold`); in a sharded run every process
+writes its part (`sharded_checkpoints`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAME = re.compile(r"step-(\d{8,})(-old)?")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint whose files are all as they were written.
+    """A verified checkpoint.
 
     `state` is the plain data that was saved, as JSON keeps it; `names` are those of the tensors'
     files, `model` say.
@@ -66,15 +66,15 @@ def save(
 ) -> Path:
     """Write the checkpoint of a step, then remove all but the newest `keep`.
 
-    It is written and synced under a temporary name and renamed when it is complete, so whenever the
-    process dies, what has the name of a checkpoint is one. Those of later steps are removed too:
-    the run has gone back and will reach them again.
+    It is written and synced under a temporary name and renamed when complete, so a folder with the
+    name of a checkpoint is always complete. Those of later steps are removed too: the run was
+    resumed from an earlier step and will reach them again.
 
     Args:
         folder: RUN/checkpoints; created if it does not exist.
         step: the number of updates done.
-        tensors: for each file, `model` say, its tensors by name. Those that share memory are
-            written as often as they are named.
+        tensors: for each file, `model` say, its tensors by name. Tensors that share memory are
+            written once per name.
         state: plain data in JSON; numbers are finite.
         keep: the number of checkpoints that remain.
         kept_steps: earlier steps whose checkpoints remain besides.
@@ -106,7 +106,7 @@ def create(folder: Path, temporary: Path) -> None:
 
     Args:
         folder: RUN/checkpoints; created if it does not exist.
-        temporary: the new folder in it; what has its name is removed.
+        temporary: the new folder in it; an existing one is removed.
 
     Raises:
         OSError: it cannot be created.
@@ -115,14 +115,14 @@ def create(folder: Path, temporary: Path) -> None:
         folder.mkdir(parents=True)
         # a new folder survives a crash only once its parent is synced
         sync(folder.parent)
-    discard(temporary)  # of a process that had this number before
+    discard(temporary)  # of an earlier process with the same number
     temporary.mkdir()
 
 
 def publish(
     temporary: Path, folder: Path, step: int, keep: int, kept_steps: Iterable[int] = ()
 ) -> Path:
-    """Give a complete checkpoint its name, then remove all but the newest.
+    """Rename a complete checkpoint to its final name, then remove all but the newest ones.
 
     Args:
         temporary: its folder.
@@ -138,19 +138,19 @@ def publish(
         OSError: it cannot be renamed.
     """
     published = _publish(temporary, folder / f"step-{step:08d}")
-    with contextlib.suppress(OSError):  # the next one tries again
+    with contextlib.suppress(OSError):  # the next call tries again
         _prune(folder, published, step, keep, frozenset(kept_steps))
     return published
 
 
 def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
-    """The newest checkpoint that is whole, and a warning about each newer one that is not.
+    """The newest intact checkpoint, and a warning about each newer damaged one.
 
-    What a killed process left behind is removed. What is damaged gets another name, so that it
-    does not count among those that are kept, and goes after the next `save`.
+    Remains of killed processes are removed. A damaged checkpoint is renamed, so that it does not
+    count as a kept one, and is removed after the next `save`.
 
     Returns:
-        None where there is no checkpoint.
+        The checkpoint, None if there is none; and the warnings.
 
     Raises:
         LawdslError: R0402, no checkpoint is complete; R0404, the folder cannot be read.
@@ -162,7 +162,7 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
         for path, step in _found(folder):
             examined = _examine(path, step)
             if isinstance(examined, Checkpoint):
-                return examined, [_set_aside(old, why, step) for old, why in damaged]
+                return examined, [_rename_damaged(old, why, step) for old, why in damaged]
             damaged.append((path, examined))
         damaged += [(path, "set aside before") for path in _entries(folder, DAMAGED)]
     except FileNotFoundError:
@@ -171,24 +171,24 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
         message = f"the checkpoints cannot be read: {error.strerror}"
         raise LawdslError(Diagnostic("R0404", message, place=str(folder))) from None
     if damaged:
-        raise LawdslError(_none_whole(folder, damaged))
+        raise LawdslError(_none_intact_error(folder, damaged))
     return None, []
 
 
 def of_step(folder: Path, step: int, by_size: Collection[str] = ()) -> Checkpoint:
-    """Open the checkpoint of a step that another process has verified. Nothing is changed.
+    """Open the checkpoint of a step that another process has verified. Nothing is modified.
 
     Args:
         folder: RUN/checkpoints.
         step: the number of updates done.
-        by_size: ends of names of files of which the size suffices, as those that other processes
-            read.
+        by_size: suffixes of files for which only the size is checked, because other processes read
+            them.
 
     Returns:
         The checkpoint.
 
     Raises:
-        LawdslError: R0404, it is not complete as seen from this process.
+        LawdslError: R0404, it is incomplete for this process.
     """
     whys = []
     try:
@@ -211,7 +211,7 @@ def of_step(folder: Path, step: int, by_size: Collection[str] = ()) -> Checkpoin
 
 
 def until(folder: Path, step: int) -> Iterator[Checkpoint | str]:
-    """Examine the checkpoints of a step and of earlier ones, the newest first. Nothing is changed.
+    """Verify the checkpoints of a step and of earlier ones, the newest first. Nothing is modified.
 
     Args:
         folder: the checkpoints of a run, which another process may be writing.
@@ -232,7 +232,7 @@ def until(folder: Path, step: int) -> Iterator[Checkpoint | str]:
 
 
 def load(checkpoint: Checkpoint) -> dict[str, dict[str, torch.Tensor]]:
-    """The tensors that were saved, bit for bit, on the CPU and in memory of their own.
+    """Load the saved tensors, bitwise equal, on the CPU and in separate memory.
 
     Raises:
         LawdslError: R0404, a file cannot be read as safetensors.
@@ -244,7 +244,8 @@ def load(checkpoint: Checkpoint) -> dict[str, dict[str, torch.Tensor]]:
     for name in checkpoint.names:
         path = checkpoint.folder / f"{name}{SUFFIX}"
         try:
-            # what is loaded is a window on the file, which will be removed; so it is copied
+            # loaded tensors are memory-mapped from the file, which will be removed, so they are
+            # copied
             tensors[name] = {key: tensor.clone() for key, tensor in load_file(path).items()}
         except (OSError, SafetensorError) as error:
             raise LawdslError(unreadable(path, error)) from None
@@ -262,7 +263,7 @@ def _fill(
 
     names = [f"{name}{SUFFIX}" for name in tensors]
     for name, named in zip(names, tensors.values(), strict=True):
-        save_file(_apart(named), folder / name)
+        save_file(_unshared(named), folder / name)
     for name in names:
         sync(folder / name)
     complete(folder, step, {name: described(folder / name) for name in names}, state)
@@ -271,7 +272,7 @@ def _fill(
 def complete(
     folder: Path, step: int, files: Mapping[str, Mapping[str, Any]], state: Mapping[str, Any]
 ) -> None:
-    """Write the state and the manifest beside the files of tensors, and sync them.
+    """Write the state and the manifest into the folder of the tensor files, and sync them.
 
     Args:
         folder: the new folder, in which the files of tensors are synced.
@@ -283,7 +284,7 @@ def complete(
         OSError: it cannot be written.
     """
     (folder / STATE).write_text(canonical_json(state), encoding="utf-8")
-    # data before its manifest, the manifest before the name of the checkpoint
+    # sync data before the manifest, and the manifest before the rename
     sync(folder / STATE)
     entries = {**files, STATE: described(folder / STATE)}
     manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": entries}
@@ -292,14 +293,14 @@ def complete(
     sync(folder)
 
 
-def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Copies of tensors where needed: each contiguous, in memory that it shares with no other."""
+def _unshared(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Contiguous tensors without shared memory, copied only if necessary."""
     storages: set[tuple[str, int]] = set()
     independent = {}
     for name, tensor in named.items():
         tensor = tensor.detach().contiguous()
         where = str(tensor.device), tensor.data_ptr()
-        # safetensors refuses tensors that share memory
+        # safetensors rejects tensors that share memory
         independent[name] = tensor.clone() if where in storages else tensor
         storages.add(where)
     return independent
@@ -318,7 +319,7 @@ def _publish(temporary: Path, target: Path) -> Path:
         old = target.with_name(f"{target.name}-old")
         if old.exists():
             _remove(old)
-        # rename does not replace a folder with content; the old one keeps a valid name until then
+        # rename does not replace a nonempty folder; the old one has a valid name until then
         target.rename(old)
     temporary.rename(target)
     sync(target.parent)
@@ -328,7 +329,7 @@ def _publish(temporary: Path, target: Path) -> Path:
 def _prune(folder: Path, newest: Path, step: int, keep: int, kept_steps: frozenset[int]) -> None:
     saved = _found(folder)
     older = [path for path, of in saved if of < step]
-    # reversed: of two of one step the first is the one that stays
+    # reversed: of two folders of one step the first one remains
     kept = {of: path for path, of in reversed(saved) if of < step and of in kept_steps}
     retained = {newest, *older[: keep - 1], *kept.values()}
     for path in (*(path for path, _ in saved if path not in retained), *_entries(folder, DAMAGED)):
@@ -349,10 +350,10 @@ def _entries(folder: Path, start: str) -> list[Path]:
 
 
 def _found(folder: Path) -> list[tuple[Path, int]]:
-    """All that have the name of a checkpoint, and their steps; the newest first."""
+    """All folders with the name of a checkpoint, and their steps; the newest first."""
     matches = [(path, NAME.fullmatch(path.name)) for path in _entries(folder, "step-")]
     steps = [(path, int(match[1])) for path, match in matches if match]
-    # of one step the name without `-old` sorts first
+    # for equal steps the name without `-old` sorts first
     return sorted(steps, key=lambda entry: (-entry[1], entry[0].name))
 
 
@@ -373,7 +374,7 @@ def _examine(folder: Path, step: int, by_size: tuple[str, ...] = ()) -> Checkpoi
                 actual = {**expected, "bytes": (folder / name).stat().st_size}
             else:
                 actual = described(folder / name)
-            # a torn file is told from a flipped bit, though the hash shows both
+            # distinguishes a truncated file from a changed bit, although the hash detects both
             if actual["bytes"] != expected["bytes"]:
                 return f"{name} has {actual['bytes']:,} bytes, not {expected['bytes']:,}"
             if actual != expected:
@@ -384,15 +385,15 @@ def _examine(folder: Path, step: int, by_size: tuple[str, ...] = ()) -> Checkpoi
         return f"{name} is missing"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
-    # a damaged manifest may be any JSON, or nested too deeply to be read
+    # a damaged manifest may be any JSON, or nested too deeply
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{name} is not what was written"
 
 
-def _set_aside(path: Path, fault: str, step: int) -> Diagnostic:
+def _rename_damaged(path: Path, fault: str, step: int) -> Diagnostic:
     aside = path.with_name(f"{DAMAGED}{path.name}")
     with contextlib.suppress(OSError):
-        if path.exists():  # of several processes that look at once, another may have done it
+        if path.exists():  # another process may have renamed it at the same time
             discard(aside)
             path.rename(aside)
     return Diagnostic(
@@ -405,7 +406,7 @@ def _set_aside(path: Path, fault: str, step: int) -> Diagnostic:
     )
 
 
-def _none_whole(folder: Path, damaged: list[tuple[Path, str]]) -> Diagnostic:
+def _none_intact_error(folder: Path, damaged: list[tuple[Path, str]]) -> Diagnostic:
     return Diagnostic(
         "R0402",
         "the run has checkpoints, and none of them is whole",
@@ -421,7 +422,7 @@ def unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagnos
     Args:
         folder: RUN/checkpoints.
         step: the number of updates done.
-        needed: bytes.
+        needed: the required bytes.
         error: the cause.
 
     Returns:

@@ -1,7 +1,7 @@
 """The configuration of a model -> an object of transformers, without entries that run code.
 
-A configuration may come from anywhere: it must not name code, files or kernels that are loaded, and
-no randomness is left in training unless it was requested.
+A configuration is untrusted: it must not load code, files or kernels, and training has no
+randomness unless it was requested.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LOADED = {
     "compression_config": "has compressed weights (compression_config), which are not trained",
     "transformers_weights": "names its weights itself (transformers_weights), which is not read",
 }
-"""Keys that would make transformers run code or read other files, wherever they stand."""
+"""Keys, at any depth, that would make transformers run code or read other files."""
 KERNELS = re.compile(r"_?(attn|experts)_implementation(_internal)?")
-"""Keys that choose kernels, possibly from a hub; the runner chooses its own."""
+"""Keys that select kernels, possibly from a hub; the runner selects its own."""
 RANDOM = re.compile(r"drop|jitter")
 HEADS = re.compile(r"classifier|summary")  # heads that a language model does not have
 
@@ -43,8 +43,8 @@ def configuration(source: Source) -> PretrainedConfig:
     """The configuration of a folder, or of plain data, as an object of transformers.
 
     Raises:
-        LawdslError: no such folder (R0301), or a configuration that cannot be read, that
-            transformers does not know or that would run or read something else (R0302).
+        LawdslError: no such folder (R0301), or a configuration that cannot be read, is unknown to
+            transformers, or would run code or read other files (R0302).
     """
     plain = plain_of(source)
     for part in _parts(plain):
@@ -66,10 +66,10 @@ def configuration(source: Source) -> PretrainedConfig:
 
 
 def check_numbers(source: Source) -> None:
-    """Refuse a configuration whose numbers of heads or of experts do not agree.
+    """Raise an error for a configuration with inconsistent numbers of heads or of experts.
 
-    transformers takes it, and its first pass ends with an error about shapes. Not every family uses
-    each of these numbers, so this is for models whose pass has failed.
+    transformers accepts it, and the first pass fails with an error about shapes. Not every family
+    uses each of these numbers, so this is called only for models whose pass has failed.
 
     Args:
         source: the folder of the model, or its configuration as plain data.
@@ -97,7 +97,7 @@ def check_numbers(source: Source) -> None:
 
 
 def plain_of(source: Source) -> dict[str, Any]:
-    """A configuration as plain data of one's own, which may be changed.
+    """A configuration as a copy of plain data, which the caller may modify.
 
     Raises:
         LawdslError: see `configuration`.
@@ -107,7 +107,7 @@ def plain_of(source: Source) -> dict[str, Any]:
 
 
 def inside(folder: Path, name: str) -> Path | None:
-    """Give a file of a model's folder, if it is a regular file in it.
+    """Return a file of a model's folder, if it is a regular file in it.
 
     A link may lead to another place in the folder, or to where the cache of Hugging Face keeps what
     a folder of it (`models--…/snapshots/COMMIT`) links to (`models--…/blobs`).
@@ -122,7 +122,7 @@ def inside(folder: Path, name: str) -> Path | None:
     try:
         home, path = folder.resolve(), (folder / name).resolve()
         regular = path.is_file()
-    except (OSError, ValueError, RuntimeError):  # a name with a zero byte; links in a circle
+    except (OSError, ValueError, RuntimeError):  # a name with a zero byte; circular links
         return None
     rooms = [home]
     if home.parent.name == "snapshots":
@@ -131,14 +131,14 @@ def inside(folder: Path, name: str) -> Path | None:
 
 
 def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, float]:
-    """Set every dropout and jitter of a configuration to 0 that was not requested.
+    """Set the dropout and jitter of a configuration to 0, unless they were requested.
 
-    The entries of a configuration that is given as plain data were written for this run; those of a
-    folder, and those that transformers adds by default, were not.
+    The entries of a configuration given as plain data are considered requested; those of a folder,
+    and the defaults of transformers, are not.
 
     Args:
-        config: is changed in place.
-        source: where it is from.
+        config: changed in place.
+        source: its folder, or its plain data.
 
     Returns:
         Name -> previous value of each entry that was set to 0.
@@ -149,7 +149,7 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
     before: dict[str, float] = {}
     for part in _objects(config):
         values = part if isinstance(part, dict) else vars(part)
-        # a copy, as values are set meanwhile
+        # a copy, because values are set in the loop
         for name, value in list(values.items()):
             acts = RANDOM.search(str(name)) and not HEADS.search(str(name))
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -161,11 +161,11 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
 
 @contextmanager
 def understood(source: Source, code: str) -> Iterator[None]:
-    """Turn every error of transformers about a model into one message.
+    """Convert every error of transformers about a model into one message.
 
     Args:
         source: the model.
-        code: of the message.
+        code: the code of the message.
 
     Returns:
         A context manager.
@@ -188,7 +188,7 @@ def refused(code: str, source: Source, why: str, help: str | None = None) -> Law
     """Create the error for a model that cannot be used.
 
     Args:
-        code: of the message.
+        code: the code of the message.
         source: the model.
         why: the cause.
         help: what to do.
@@ -230,7 +230,7 @@ def _copied(value: Any) -> Any:
 
 
 def _parts(plain: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A configuration and those in it."""
+    """A configuration and its nested configurations."""
     yield plain
     for value in plain.values():
         if isinstance(value, dict):
@@ -238,7 +238,7 @@ def _parts(plain: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _objects(config: Any) -> Iterator[Any]:
-    """A configuration and those in it, as objects or as plain data."""
+    """A configuration and its nested ones, as objects or as plain data."""
     yield config
     values = config if isinstance(config, dict) else vars(config)
     for value in values.values():

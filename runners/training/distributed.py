@@ -1,4 +1,4 @@
-"""How a run is executed -> its device, and the processes that share its work."""
+"""The execution settings of a run -> its device, and its process group."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ParallelContext:
     """One process of a run.
 
     Attributes:
-        rank, world: its number, and how many there are.
-        device: it computes on.
-        name: the name of the device, as its maker calls it.
+        rank, world: its rank, and the number of processes.
+        device: the device of this process.
+        name: the vendor's name of the device.
     """
 
     rank: int
@@ -51,23 +51,23 @@ class ParallelContext:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes."""
+        """Whether this is the process of rank 0, which writes files."""
         return self.rank == 0
 
 
 def join(how: ExecutionConfig, precision: str = "float32") -> ParallelContext:
-    """Join the processes of a run: set the device up and meet the others that torchrun started.
+    """Set the device up and join the process group that torchrun started.
 
     Args:
-        how: how the run is run.
-        precision: of its matrix products.
+        how: the execution settings of the run.
+        precision: the precision of its matrix products.
 
     Returns:
         This process and the others.
 
     Raises:
-        LawdslError: a device or a precision that is not there (R0501), or another number of
-            processes than the run was ordered with (R0502).
+        LawdslError: an unavailable device or precision (R0501), or a number of processes that
+            differs from the specification (R0502).
     """
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if world != how.processes:
@@ -80,7 +80,7 @@ def join(how: ExecutionConfig, precision: str = "float32") -> ParallelContext:
         )
     device = _device(how.device)
     if device.type == "cuda":
-        # before NCCL starts, which takes the current device of the process
+        # before NCCL starts, which uses the current device of the process
         torch.cuda.set_device(device)
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
@@ -98,16 +98,16 @@ def join(how: ExecutionConfig, precision: str = "float32") -> ParallelContext:
     if how.deterministic:
         _choose_kernels_without_timing()
     if world > 1:
-        # gloo besides nccl: sums of float64 and agreements about signals go by the CPU
+        # gloo in addition to nccl: sums in float64 and agreement on signals use the CPU
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     return ParallelContext(rank, world, device, name)
 
 
 def _choose_kernels_without_timing() -> None:
-    """Let Inductor choose kernels by rules alone: by what it times, it may choose others next time.
+    """Make Inductor choose kernels by rules alone, because choices by timing are not reproducible.
 
-    Its own deterministic mode leaves out the timings that decide the order of sums; the settings
-    for tuning, which the environment may enable, are disabled besides.
+    Its deterministic mode omits the timings that affect the order of summation; the settings for
+    tuning, which the environment may enable, are disabled as well.
     """
     # processes that compile kernels read the environment
     os.environ["TORCHINDUCTOR_DETERMINISTIC"] = "1"
@@ -126,7 +126,7 @@ def leave(parallel: ParallelContext) -> None:
 
 
 def any_of(parallel: ParallelContext, flag: int) -> int:
-    """Give the maximum of a number over all processes (all-reduce).
+    """Return the maximum of a number over all processes (all-reduce).
 
     Args:
         parallel: this process and the others.
@@ -137,21 +137,21 @@ def any_of(parallel: ParallelContext, flag: int) -> int:
     """
     if parallel.world == 1:
         return flag
-    # on the CPU, and so over gloo: no synchronisation with the GPU
+    # on the CPU, by gloo: no synchronisation with the GPU
     flags = torch.tensor([flag])
     dist.all_reduce(flags, dist.ReduceOp.MAX)
     return int(flags)
 
 
 def of_first(parallel: ParallelContext, number: int) -> int:
-    """Give the number of the first process to all (broadcast).
+    """Broadcast the number of the first process to all.
 
     Args:
         parallel: this process and the others.
         number: the number of this process.
 
     Returns:
-        That of process 0.
+        The number of process 0.
     """
     if parallel.world == 1:
         return number
@@ -161,7 +161,7 @@ def of_first(parallel: ParallelContext, number: int) -> int:
 
 
 def all_gather(parallel: ParallelContext, value: float) -> list[float]:
-    """Give the numbers of all processes to each (all-gather).
+    """Gather the numbers of all processes on each (all-gather).
 
     Args:
         parallel: this process and the others.
@@ -218,19 +218,19 @@ def peak_memory(parallel: ParallelContext) -> int:
 
 
 def reset_peak_memory() -> None:
-    """Let the peak of `peak_memory` begin anew, for the next run of this process."""
+    """Reset the peak of `peak_memory`, for the next run of this process."""
     if torch.cuda.is_initialized():
         torch.cuda.empty_cache()
         for number in range(torch.cuda.device_count()):
             torch.cuda.reset_peak_memory_stats(number)
-    # Linux: the peak of the resident set becomes its present size; elsewhere the old one stays
+    # Linux: the peak of the resident set is set to its current size; elsewhere it is not reset
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def lost(error: BaseException) -> bool:
     """Whether an error shows that another process of the run has ended."""
-    # gloo raises a plain RuntimeError; only its text tells
+    # gloo raises a plain RuntimeError, which only its text identifies
     message = str(error)
     gloo = "gloo" in message and (
         "by peer" in message or "peer closed" in message or "Broken pipe" in message
@@ -239,10 +239,10 @@ def lost(error: BaseException) -> bool:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error is a lack of memory, of the host or of a device."""
+    """Whether an error means that host or device memory is exhausted."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    # torch raises a plain RuntimeError for the host's memory; only its text tells
+    # torch raises a plain RuntimeError for host memory, which only its text identifies
     message = str(error)
     return any(
         words in message for words in ("can't allocate memory", "out of memory", "bad_alloc")
@@ -250,14 +250,14 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def _keep_memory() -> None:
-    """Let the GNU C library keep freed memory.
+    """Make the GNU C library keep freed memory.
 
-    It gives large blocks back to the system at once; to take them anew, page by page, in every step
-    costs models of less than a million parameters a fifth of their time.
+    By default it returns large blocks to the system at once; allocating them again, page by page,
+    in every step takes a fifth of the time of models with less than a million parameters.
     """
     change = getattr(ctypes.CDLL(None), "mallopt", None)
     if change is not None:
-        change(MMAP_THRESHOLD, 2**25)  # as large as it may be
+        change(MMAP_THRESHOLD, 2**25)  # the maximum
         change(TRIM_THRESHOLD, 2**30)
         change(TOP_PAD, 2**26)
 
@@ -275,7 +275,7 @@ def _device(name: str) -> torch.device:
             Diagnostic("R0501", f"unknown device {name!r}", help="cpu, cuda, cuda:1 or auto")
         )
     if device.type == "cuda":
-        # torchrun numbers the processes of each host: one GPU each
+        # the local rank of torchrun: one GPU per process
         number = int(os.environ.get("LOCAL_RANK", 0)) if device.index is None else device.index
         if number >= torch.cuda.device_count():
             raise LawdslError(

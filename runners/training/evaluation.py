@@ -1,4 +1,4 @@
-"""A model and a validation set -> its loss in nats a token, with a standard error.
+"""A model and a validation set -> its loss in nats per token, with a standard error.
 
 loss = sum_d l_d / sum_d t_d over documents d with loss l_d and t_d tokens, and se^2 =
 n/(n - 1) sum_d (l_d - loss t_d)^2 / (sum_d t_d)^2: the ratio estimator of Cochran (1977), Sampling
@@ -25,10 +25,10 @@ class ValidationLoss:
     """The loss of a model on a validation set.
 
     Attributes:
-        loss: mean over the tokens, in nats a token.
-        se: its standard error over the documents of the set, those being the sample that was
-            drawn; the tokens of one document are not independent. None where there is one document.
-        tokens: how many were predicted.
+        loss: mean over the tokens, in nats per token.
+        se: its standard error, clustered by document, because the tokens of one document are not
+            independent. None if there is only one document.
+        tokens: number of predicted tokens.
     """
 
     loss: float
@@ -44,28 +44,27 @@ def measure(
     parallel: ParallelContext,
     exit_requested: Callable[[], int] = lambda: 0,
 ) -> ValidationLoss | None:
-    """Measure the loss on the windows of a corpus, which the processes share.
+    """Measure the loss on the windows of a corpus, which are distributed over the processes.
 
     Args:
         loss: `models.LanguageModelLoss`, or a function in its place.
         corpus: the validation set.
         sequence: tokens of a window.
-        rows: that go through the model at once, always the same number: incomplete batches are
-            padded with rows that do not count.
+        rows: rows per batch; incomplete batches are padded with rows that are ignored.
         parallel: this process and the others.
         exit_requested: the number of the signal that requested an exit, 0 for none; equal in all
             processes.
 
     Returns:
-        The loss; None where it was stopped.
+        The loss; None if an exit was requested.
     """
     count = corpus.windows(sequence)
-    # the first token of a document is predicted from another one; it is the document's all the same
+    # the first token of a document is predicted from another one, but counts for its document
     document = np.searchsorted(corpus.documents, np.arange(count * sequence) + 1, side="right") - 1
     document = document.reshape(count, sequence)
     sums = np.zeros((2, len(corpus.documents) - 1))
     row_numbers = np.arange(parallel.rank, count, parallel.world)
-    # every process asks its model equally often, for sharded ones do that together
+    # every process calls its model equally often, because calls of sharded models are collective
     for begin in range(0, -(-count // parallel.world), rows):
         if exit_requested():
             return None
@@ -73,9 +72,10 @@ def measure(
         tokens = np.zeros((rows, sequence + 1), np.int64)
         for row, window in enumerate(chosen):
             tokens[row] = corpus.tokens[window * sequence : (window + 1) * sequence + 1]
-        # rows beyond the last window stay 0: they go through the model and are cut off below
+        # rows beyond the last window are 0; their results are discarded below
         each = loss(torch.from_numpy(tokens).to(parallel.device), each=True)
-        # summed in float64, so that the order in which processes share the windows hardly shows
+        # summed in float64, so that the distribution of windows over processes has hardly any
+        # effect
         losses = each.double().cpu().numpy()[: len(chosen)]
         where = document[chosen].ravel()
         sums[0] += np.bincount(where, losses.ravel(), sums.shape[1])

@@ -1,10 +1,11 @@
-"""Mixtures of experts: what a model has of them, and the loss that balances their load.
+"""Mixtures of experts: the facts of a model's experts, and the loss that balances their load.
 
-For a row of T tokens, over all layers and with E experts of which k work on a token, the loss is
-E sum_e f_e p_e: f_e is the number of tokens that are sent to expert e and p_e its mean probability,
-both relative to the number of tokens and layers (Fedus et al. (2022), arXiv:2101.03961, equations 4
-to 6). Transformers computes it over the rows of a micro-batch together; here it is the mean over
-rows, so that it depends neither on the micro-batch nor on the number of processes.
+For a row of T tokens, over all layers and with E experts of which k are active for a token, the
+loss is E sum_e f_e p_e: f_e is the number of tokens that are sent to expert e and p_e its mean
+probability, both relative to the number of tokens and layers (Fedus et al. (2022),
+arXiv:2101.03961, equations 4 to 6). Transformers computes it over the rows of a micro-batch
+together; here it is the mean over rows, so that it depends neither on the micro-batch nor on the
+number of processes.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ EXPERT = re.compile(r"(^|\.)experts?\.")
 AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
 COEFFICIENTS = ("router_aux_loss_coef", "aux_loss_coef")  # attributes of models of transformers
 OWN_LOSS = "load_balancing_loss_func"  # the function of their modules that computes the loss
-ROUTER_LOSS_RTOL = 1e-4  # relative deviation from the model's own loss that rounding explains
+ROUTER_LOSS_RTOL = 1e-4  # tolerance of the relative deviation from the model's own loss
 
 
 def experts_of(model: PreTrainedModel) -> Experts | None:
     """The facts of a mixture of experts; None for a dense model.
 
-    Transformers names the same things in many ways: experts by the end of a field's name, their
-    weights by their own names or by their first dimension.
+    Names differ between models in transformers: numbers of experts are recognised by the suffix of
+    a field, weights of experts by their names or by their first dimension.
     """
     config = model.config.get_text_config()
     fields = dict(_integers(config))
@@ -67,9 +68,9 @@ def router_losses(logits: Sequence[Tensor], rows: int, used: int) -> Tensor:
     """The loss of the router for each row.
 
     Args:
-        logits: of the router of each layer, (rows * T, experts) or (rows, T, experts).
+        logits: the logits of the router of each layer, (rows * T, experts) or (rows, T, experts).
         rows: the number of rows.
-        used: the number of experts that work on a token.
+        used: the number of active experts per token.
 
     Returns:
         Shape (rows,), float32 or float64; differentiable by the logits.
@@ -87,11 +88,11 @@ def router_losses(logits: Sequence[Tensor], rows: int, used: int) -> Tensor:
 
 
 def check_router_loss(model: PreTrainedModel, source: Source) -> None:
-    """Refuse to train a model with a router loss that is not its own.
+    """Raise an error if the router loss computed here differs from that of the model.
 
     Args:
         model: a model in evaluation mode.
-        source: where it is from.
+        source: its folder, or its configuration as plain data.
 
     Raises:
         LawdslError: R0305.
@@ -112,7 +113,7 @@ def check_router_loss(model: PreTrainedModel, source: Source) -> None:
 
 
 def _coefficient(model: PreTrainedModel) -> float:
-    """The factor of the router loss that the model adds to its loss; 0 where it computes none."""
+    """The coefficient of the router loss that the model adds to its loss; 0 if it computes none."""
     if not hasattr(_module(model), OWN_LOSS):
         return 0.0
     values = (getattr(model, name, None) for name in COEFFICIENTS)

@@ -33,7 +33,7 @@ TYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-"""Type -> what safetensors calls it."""
+"""Type -> its name in safetensors."""
 
 
 def export(
@@ -43,8 +43,8 @@ def export(
 
     Args:
         folder: the target.
-        model: whose configuration is written.
-        tensors: its weights by name, whole and on the CPU.
+        model: the model whose configuration is written.
+        tensors: its complete weights by name, on the CPU.
         tokenizer: the tokenizer.json of the tokens that it was trained on.
 
     Raises:
@@ -64,11 +64,11 @@ def export_stream(
     tensors: Iterable[tuple[str, Tensor]],
     tokenizer: Path,
 ) -> str:
-    """Write a model of which one tensor at a time is in memory; see `export`.
+    """Write a model with one tensor at a time in memory; see `export`.
 
     Args:
         folder: the target; None to compute the hash only.
-        model: whose configuration is written; on any device, and sharded or not.
+        model: the model whose configuration is written; on any device, and sharded or not.
         tensors: its weights and saved buffers on the CPU, sorted by name.
         tokenizer: the tokenizer.json of the tokens that it was trained on.
 
@@ -94,7 +94,7 @@ def export_stream(
 
     def write(path: Path) -> None:
         text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)  # numbers begin at a multiple of their size
+        text += b" " * (-len(text) % 8)  # alignment of the data
         with path.open("wb") as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for name, tensor in tensors:
@@ -127,7 +127,7 @@ def _export(
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """A hash of all weights: two runs are equal, bit for bit, where theirs are."""
+    """A hash of all weights: it is equal if and only if the weights are bitwise equal."""
     hasher = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
         _add(hasher, name, tensors[name])
@@ -135,7 +135,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 def _add(hasher: Any, name: str, tensor: Tensor) -> NDArray[np.uint8]:
-    """Add a tensor on the CPU to a hash; its bytes, which are not copied."""
+    """Add a tensor on the CPU to a hash; return its bytes, which are not copied."""
     content: NDArray[np.uint8] = tensor.contiguous().flatten().view(torch.uint8).numpy()
     hasher.update(name.encode())
     hasher.update(content)

@@ -20,9 +20,9 @@ class RunInputs:
     """The inputs of a run.
 
     Attributes:
-        facts: the facts of the model that it begins with, which is not loaded yet.
-        corpora: those of the mixture, memory-mapped, in its order.
-        validation: the sets that the loss is measured on.
+        facts: the facts of the initial model, which is not loaded yet.
+        corpora: the memory-mapped corpora in the order of the mixture.
+        validation: the validation sets.
         mixture: the mixture of the corpora.
     """
 
@@ -33,7 +33,7 @@ class RunInputs:
 
 
 def inputs_of(order: RunOrder, world: int) -> RunInputs:
-    """Open and verify what a run reads.
+    """Open and verify the inputs of a run.
 
     Args:
         order: the order of the run.
@@ -43,10 +43,10 @@ def inputs_of(order: RunOrder, world: int) -> RunInputs:
         The inputs.
 
     Raises:
-        LawdslError: see `models.inspect`, `open_corpus` and `verify`; something else than was
-            ordered (R0503), corpora that the model cannot read (R0504) or that are too small
-            (R0505, R0506), a batch that the processes cannot share (R0502), a schedule that does
-            not fit (R0702).
+        LawdslError: see `models.inspect`, `open_corpus` and `verify`; an input that differs from
+            the specification (R0503), corpora that do not match the model (R0504) or are too small
+            (R0505, R0506), a batch that is not divisible among the processes (R0502), an
+            inconsistent schedule (R0702).
     """
     run, training = order.run, order.run.training
     facts = models.inspect(order.paths.model)
@@ -69,7 +69,7 @@ def inputs_of(order: RunOrder, world: int) -> RunInputs:
 
 
 def check_same(what: str, expected: str, actual: str) -> None:
-    """Raise an error for an input with another fingerprint than the run was ordered with.
+    """Raise an error for an input whose fingerprint differs from the specification of the run.
 
     Args:
         what: the input, for the message.
@@ -89,7 +89,7 @@ def check_same(what: str, expected: str, actual: str) -> None:
 
 
 def _opened(folder: str, fingerprint: str, facts: ModelFacts, training: Training) -> Corpus:
-    """A corpus, if it is the one that the run was ordered with and the model can read it."""
+    """Open a corpus, and check it against the specification of the run and the model."""
     corpus = open_corpus(folder)
     check_same(folder, fingerprint, corpus.fingerprint)
     if corpus.windows(training.sequence) == 0:
@@ -114,7 +114,7 @@ def _opened(folder: str, fingerprint: str, facts: ModelFacts, training: Training
 
 
 def _check_supply(mixture: streams.Mixture, run: Run) -> None:
-    """Refuse a run that would go through a corpus more often than it was allowed to."""
+    """Raise an error if a run would exceed the allowed number of passes over a corpus."""
     drawn = streams.rows_drawn(mixture, run.training.steps)
     for name, needed, have in zip(mixture.names, drawn, mixture.windows, strict=True):
         allowed = run.corpora[name].max_epochs
@@ -130,7 +130,9 @@ def _check_supply(mixture: streams.Mixture, run: Run) -> None:
 
 
 def _check_rows(training: Training, facts: ModelFacts, world: int) -> None:
-    """Refuse rows that the model has no positions for, or of which each process has not as many."""
+    """Raise an error for rows longer than the positions of the model, or not divisible among the
+    processes.
+    """
     if facts.positions is not None and training.sequence > facts.positions:
         raise LawdslError(
             Diagnostic(

@@ -1,4 +1,4 @@
-"""The configuration of a model -> what the model does to the logits of its head."""
+"""The configuration of a model -> the transform of the logits of its head."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCALES: dict[str, Callable[[float], float]] = {
     "logits_scaling": lambda value: 1 / value,  # Granite
     "lm_head_multiplier": lambda value: value,  # Falcon-H1
 }
-"""Field -> the factor of the logits by its value."""
+"""Field -> function from its value to the factor of the logits."""
 CAPS = (
     "final_logit_softcapping",  # Gemma 2 and later, nanochat
     "logits_soft_cap",  # RecurrentGemma
@@ -22,14 +22,14 @@ CAPS = (
 )
 """Fields with the cap of the logits: cap tanh(z / cap)."""
 ATTENTION_CAP = "attn_logit_softcapping"
-"""The field with a cap of the attention's scores, which no kernel of SDPA applies."""
+"""The field with the cap of attention scores, which no kernel of SDPA supports."""
 
 
 def logit_transform(config: PretrainedConfig) -> LogitTransform:
-    """What a model does to the logits of its head, by the fields of its configuration.
+    """The transform of the logits of a model's head, from the fields of its configuration.
 
-    Other families may use the same fields otherwise, and fields are added: `models.load` compares
-    the outcome with the model's own logits.
+    Other families may use the same fields differently, and new fields may be added; therefore
+    `models.load` compares the result with the model's own logits.
     """
     text = config.get_text_config()
     scale = 1.0
@@ -41,9 +41,9 @@ def logit_transform(config: PretrainedConfig) -> LogitTransform:
 
 
 def attention_options(config: PretrainedConfig) -> dict[str, str]:
-    """The arguments with which transformers chooses an attention that a model can be trained with.
+    """The arguments with which transformers selects an attention suitable for training.
 
-    By default that is torch's own (SDPA) in all families that can have it.
+    By default this is torch's SDPA in all families that support it.
     """
     capped = _positive(getattr(config.get_text_config(), ATTENTION_CAP, None)) is not None
     return {"attn_implementation": "eager"} if capped else {}

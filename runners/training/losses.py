@@ -2,10 +2,10 @@
 
 -log p(y) = log sum_v exp(z_v) - z_y, with logits z = W h + b, and d(-log p)/dz_v = p_v - [v = y].
 The logits of a batch are the largest array in training: 64 x 2,048 tokens by a vocabulary of
-151,936 are 80 GB in float32, and as much again for their gradient. Here they exist for one chunk
-of tokens at a time. The gradients are computed from each chunk while its logits exist, in the
-forward pass: three matrix products a chunk, as many as with all logits at once, and the backward
-pass only scales them.
+151,936 take 80 GB in float32, and their gradient takes as much. Here they exist for one chunk of
+tokens at a time. The gradients are computed from each chunk while its logits exist, in the forward
+pass, with three matrix products per chunk, as many as with all logits at once; the backward pass
+only scales them.
 
 Some families multiply their logits by a number s, or bound them by a soft cap c: z' = s z, or
 z' = c tanh(s z / c), with dz'/dz = s (1 - (z'/c)^2).
@@ -25,16 +25,16 @@ from torch.nn.functional import cross_entropy
 from ..run.memory import default_chunk
 
 IGNORED = -100
-"""The target of a token that is not counted, as in torch."""
+"""The target of ignored tokens, as in torch."""
 
 
 @dataclass(frozen=True)
 class LogitTransform:
-    """What a model does to the logits of its head before the softmax: cap tanh(scale z / cap).
+    """The transform of the logits of a model's head before the softmax: cap tanh(scale z / cap).
 
     Attributes:
-        scale: their factor.
-        cap: the bound of their magnitude; None for none.
+        scale: the factor s of the logits.
+        cap: the bound c of their magnitude; None for none.
     """
 
     scale: float = 1.0
@@ -55,8 +55,9 @@ def chunked_loss(
 ) -> Tensor:
     """Sum -log p over the targets, in nats: a scalar that can be differentiated once.
 
-    On a GPU under autocast the products are computed in its type; logits, the sum and the gradient
-    of the weights are float32 all the same. On a CPU all is float32 (float64 if `hidden` is).
+    On a GPU under autocast the products are computed in the autocast type; logits, the sum and the
+    gradient with respect to the weights are float32. On a CPU everything is float32 (float64 if
+    `hidden` is).
 
     Args:
         hidden: the last hidden states, (rows, tokens, width) or (tokens, width).
@@ -88,7 +89,7 @@ def token_losses(
     bias: Tensor | None = None,
     transform: LogitTransform = UNCHANGED,
 ) -> Tensor:
-    """Give -log p of every target in nats, without a gradient.
+    """Return -log p of every target in nats, without a gradient.
 
     Args:
         hidden: the last hidden states, (rows, tokens, width) or (tokens, width).
@@ -123,11 +124,11 @@ def transformed(logits: Tensor, transform: LogitTransform) -> Tensor:
     """Scale and cap the logits of a head.
 
     Args:
-        logits: of any shape.
-        transform: what is done to them.
+        logits: logits, of any shape.
+        transform: their transform.
 
     Returns:
-        The logits of the model; `logits` itself where nothing is done to them.
+        The transformed logits; `logits` itself for the identity.
     """
     if transform.scale != 1:
         logits = logits * transform.scale
@@ -140,8 +141,10 @@ def _high(hidden: Tensor) -> torch.dtype:
 
 
 def _product_type(hidden: Tensor) -> torch.dtype:
-    """The type of the factors of matrix products; elsewhere than on a GPU the products themselves
-    would be rounded to it."""
+    """The type of the factors of matrix products.
+
+    It differs from the result type only on a GPU, because elsewhere the products would be rounded to it.
+    """
     if hidden.device.type != "cuda":
         return _high(hidden)
     return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else hidden.dtype
@@ -166,26 +169,27 @@ def _gradients(
     scale: float = 1.0,
     cap: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The loss and its gradients by hidden, weight and bias."""
+    """The loss and its gradients with respect to hidden, weight and bias."""
     transform = LogitTransform(scale, cap)
     high, on_cpu = _high(hidden), hidden.device.type == "cpu"
     new = functools.partial(torch.zeros, dtype=high, device=hidden.device)
     losses, by_hidden = new(len(targets)), torch.empty_like(hidden)
-    # the order in memory in which the last product is faster on a CPU: by a quarter
+    # the memory layout with which the last product is a quarter faster on a CPU
     by_weight = new(weight.shape[::-1]).T if on_cpu else new(weight.shape)
     by_bias = new(0 if bias is None else len(bias))
     slopes_of = _slopes_in_place if on_cpu else _fused()
     with torch.autocast(hidden.device.type, enabled=False):
-        # once for all chunks: the weight is as large as several of them
+        # cast once for all chunks: the weight is as large as the logits of several chunks
         narrow = weight.to(product)
         for start in range(0, len(targets), chunk):
             part = slice(start, start + chunk)
             some, counted = hidden[part].to(product), targets[part] != IGNORED
-            # gather has no index -100: what is not counted gets any valid one and is masked below
+            # gather does not accept -100: ignored targets get a valid index and are masked below
             target = targets[part].where(counted, 0).unsqueeze(1)
             logits = transformed(_logits(some, narrow, bias, high), transform)
             losses[part], slopes = slopes_of(logits, target, product, scale, cap)
-            # what is not counted is zeroed in the narrow products, not in the wide slopes
+            # ignored tokens are zeroed in the narrow products, not in the wide gradients of the
+            # logits
             by_hidden[part] = (slopes @ narrow) * counted.unsqueeze(1)
             some = some * counted.unsqueeze(1)
             if product == high:
@@ -194,9 +198,9 @@ def _gradients(
                 torch.addmm(by_weight, slopes.T, some, out_dtype=high, out=by_weight)
             if bias is not None:
                 by_bias += counted.to(high) @ slopes.to(high)
-            # else they would exist beside those of the next chunk
+            # otherwise they would exist at the same time as those of the next chunk
             del logits, slopes
-    # not a product with 0: an overflowed logit times 0 is nan
+    # not multiplied by 0: an overflowed logit times 0 is NaN
     losses.masked_fill_(targets == IGNORED, 0.0)
     kind = high if bias is None else bias.dtype
     return losses.sum(), by_hidden, by_weight.contiguous().to(weight.dtype), by_bias.to(kind)
@@ -209,8 +213,8 @@ def _slopes(
     scale: float = 1.0,
     cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """-log p of the targets, and its slopes by the logits of the head: the probabilities, less 1 at
-    the target, times the slope of the transform.
+    """-log p of the targets, and its gradient with respect to the logits of the head: the
+    probabilities, minus 1 at the target, times the derivative of the transform.
 
     logits (tokens, vocabulary), transformed; target (tokens, 1).
     """
@@ -227,7 +231,8 @@ def _slopes_in_place(
     scale: float = 1.0,
     cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """-log p and its slopes without a compiler: one exponential per logit, with the fewest passes.
+    """-log p and its gradient without a compiler: one exponential per logit, with a minimum of
+    passes over memory.
 
     The largest probability is 1 over the sum of exp(logit - largest logit).
     """
@@ -240,7 +245,9 @@ def _slopes_in_place(
 
 
 def _chained(slopes: Tensor, logits: Tensor, scale: float, cap: float | None) -> Tensor:
-    """Slopes by transformed logits -> slopes by the logits of the head, by the chain rule."""
+    """Gradient with respect to the transformed logits -> gradient with respect to the logits of the
+    head, by the chain rule.
+    """
     if cap is not None:
         slopes = slopes * (1 - (logits / cap).square())
     return slopes if scale == 1 else slopes * scale
@@ -251,7 +258,9 @@ Slopes = Callable[[Tensor, Tensor, torch.dtype, float, float | None], tuple[Tens
 
 @functools.cache
 def _fused() -> Slopes:
-    """Compiled kernels with two passes over the logits if Triton is installed, else in place."""
+    """Compiled kernels with two passes over the logits if Triton is installed, else the in-place
+    version.
+    """
     return torch.compile(_slopes) if find_spec("triton") else _slopes_in_place
 
 
@@ -275,7 +284,8 @@ def _shapes(
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
     ctx.with_bias = inputs[2] is not None
     ctx.save_for_backward(*output[1:])
-    # else torch makes zeros of the size of the weight for outputs that nobody differentiates
+    # otherwise torch allocates zeros of the size of the weight for outputs that are not
+    # differentiated
     ctx.set_materialize_grads(False)
 
 
@@ -288,8 +298,8 @@ def _scale(ctx, slope, *_):  # type: ignore[no-untyped-def]
     return *scaled, bias_slopes, None, None, None, None, None
 
 
-# An operator of its own, into which torch.compile does not look: it would put the gradients off to
-# the backward pass, and keep all logits until then.
+# A custom operator, which is opaque to torch.compile: otherwise it would defer the gradients to the
+# backward pass, and keep all logits until then.
 _with_gradients = torch.library.custom_op(
     "lawdsl::linear_cross_entropy", _gradients, mutates_args=()
 )

@@ -1,12 +1,12 @@
-"""A model's configuration -> the bytes that its passes allocate, counted without computing them.
+"""A model's configuration -> the memory allocated in its passes, counted without computing them.
 
 The passes run on fake tensors, which have shapes and no data; every storage that an operation
-creates is counted until nothing refers to it. That takes some seconds for a model of billions of
-parameters, and no memory. Only storages are seen: what an operation allocates while it works is
-not, but for the head's, which `lawdsl.runners.run.memory` adds.
+creates is counted until it is released. This takes some seconds for a model of billions of
+parameters, and no memory. Only storages are counted: temporary memory within an operation is not,
+except that of the head, which `lawdsl.runners.run.memory` adds.
 
-Operations are those on a CPU. Attention is a fused kernel on both devices, whose matrix is never
-stored; elsewhere CPU and GPU store the same tensors, under autocast too.
+The operations are those on a CPU. Attention is a fused kernel on both devices, whose matrix is
+never stored; otherwise CPU and GPU store the same tensors, also under autocast.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ from .distributed import ParallelContext
 from .sharding import Synced, placed
 
 HEAD = "lawdsl::linear_cross_entropy"
-ROWS = (2, 3)  # in the two passes from which bytes a row follow; 1 is special to broadcasting
+ROWS = (
+    2,
+    3,
+)  # numbers of rows in the two passes that determine the bytes per row; not 1, because of broadcasting
 
 
 def _grouped_product(
@@ -54,21 +57,21 @@ def _grouped_product(
 
 
 SHAPES = {"aten::_grouped_mm": _grouped_product}
-"""Operations whose fake version refuses types that the real one computes with: here float32."""
+"""Operations whose fake version rejects types that the real one supports, here float32."""
 
 
 class StorageCounter(TorchDispatchMode):
     """Counts the bytes of all storages that operations create, until they are released.
 
     Args:
-        existing: tensors that exist before, whose storages are not counted.
+        existing: existing tensors, whose storages are not counted.
 
     Attributes:
         changes: bytes that were allocated, or released if negative, in order.
         at_head: the number of changes before each call of the head.
     """
 
-    _resize: Any  # of torch, while another one is in its place
+    _resize: Any  # the original function of torch while it is replaced
 
     def __init__(self, existing: Iterable[Tensor]) -> None:
         super().__init__()
@@ -79,7 +82,7 @@ class StorageCounter(TorchDispatchMode):
         self._sizes: dict[int, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Do an operation, and count the storages of its results."""
+        """Execute an operation, and count the storages of its results."""
         if func.name() == HEAD:
             self.at_head.append(len(self.changes))
         known = SHAPES.get(func.name())
@@ -109,7 +112,9 @@ class StorageCounter(TorchDispatchMode):
         torch.UntypedStorage.resize_ = self._resize
 
     def _count(self, storage: torch.UntypedStorage, before: int = 0) -> None:
-        """Count a storage that is new, or has another size; `before` is that of one not yet seen."""
+        """Count a new or resized storage; `before` is the previous size of one that was not counted
+        yet.
+        """
         key, size = storage._cdata, storage.nbytes()
         if key in self._existing:
             return
@@ -126,7 +131,7 @@ class StorageCounter(TorchDispatchMode):
             self._sizes[key] = size
 
     def live(self) -> list[int]:
-        """Bytes that were allocated after each change, from 0 before the first."""
+        """The number of allocated bytes after each change, starting with 0 before the first."""
         totals = [0]
         for change in self.changes:
             totals.append(totals[-1] + change)
@@ -143,19 +148,19 @@ def profile(
     router_loss: float = 0.0,
     shards: int = 1,
 ) -> MemoryProfile:
-    """Count what the passes of a model allocate.
+    """Count the memory allocated in the passes of a model.
 
-    Sharded, FSDP2 itself deals out the model and gathers its layers, with collectives that do
-    nothing: the bytes are those of process 0, whose shard is the largest.
+    If sharded, FSDP2 itself shards the model and gathers its layers, with dummy collectives: the
+    bytes are those of process 0, which has the largest shard.
 
     Args:
         source: the model's folder, or its configuration as plain data.
         sequence: tokens of a row.
-        precision: of the products.
-        checkpointed: whether layers store their inputs alone.
-        dropout: whether the dropout of the configuration acts.
+        precision: the precision of the products.
+        checkpointed: whether layers store only their inputs.
+        dropout: whether the dropout of the configuration is enabled.
         router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.
-        shards: processes that share the state of the optimization (FSDP2).
+        shards: processes among which the optimizer state is sharded (FSDP2).
 
     Returns:
         The profile.
@@ -182,7 +187,7 @@ def profile(
     vocabulary, hidden = loss.head.weight.shape
     transform = loss.transform
     with _process_group(shards):
-        # not on fake tensors: the mesh of processes is an array with numbers
+        # not on fake tensors: the device mesh is an array with values
         parallel = ParallelContext(0, shards, torch.device("cpu"), "cpu")
         low = precision == "bfloat16"
         placed_loss, synced = placed(loss, parallel, how, low=low)
@@ -206,7 +211,7 @@ def profile(
 
 @contextmanager
 def _process_group(processes: int) -> Iterator[None]:
-    """A process group whose collectives do nothing; none for one process."""
+    """A process group with dummy collectives; none for one process."""
     if processes == 1:
         yield
         return
@@ -224,11 +229,14 @@ def _process_group(processes: int) -> Iterator[None]:
 def _steps(
     loss: nn.Module, synced: Synced, rows: int, sequence: int, low: bool
 ) -> tuple[tuple[list[int], int], tuple[list[int], int]]:
-    """The live bytes of a step of one and of several micro-batches, each with those at the last head."""
+    """The allocated bytes over a step of one and of several micro-batches, each with those at the
+    last head.
+    """
     tokens = torch.zeros((rows, sequence + 1), dtype=torch.long)
     state = [*map(_local, loss.parameters()), *loss.buffers(), tokens]
     results = []
-    # the first has no gradients beside it; the last of FSDP2 has fewer and fewer, those between not
+    # there are no gradients during the first; with FSDP2 they are reduced during the last; so a
+    # third one is in between
     for pieces in (1, 3 if isinstance(loss, FSDPModule) else 2):
         with StorageCounter(state) as counter:
             for number in range(pieces):
@@ -249,9 +257,9 @@ def _local(parameter: Tensor) -> Tensor:
 
 
 def _lines(passes: Sequence[tuple[list[int], int]]) -> tuple[tuple[Line, ...], Line]:
-    """Bytes as lines of the rows, from passes with two numbers of them."""
+    """Bytes as linear functions of the rows, from passes with two numbers of rows."""
     (low, low_head), (high, high_head) = passes
-    if len(low) != len(high):  # not the same operations: the peaks alone can be compared
+    if len(low) != len(high):  # different operations: only the peaks can be compared
         low, high = [max(low)], [max(high)]
     lines = [_line(*pair) for pair in zip(low, high, strict=True)]
     return highest_lines(lines), _line(low_head, high_head)

@@ -24,24 +24,24 @@ from .configurations import Source, plain_of
 from .memory import profile
 from .models import UNIMPORTANT
 
-COUNTING = 1  # raised whenever the same operations would be counted otherwise; part of each key
+COUNTING = 1  # incremented whenever the counts of the same operations change; part of each key
 # -P: a file of the working directory must not be imported in place of a module
 COMMAND = (sys.executable, "-P", "-m", "lawdsl.runners.training.memory_profiles")
-_COUNTED: dict[str, MemoryProfile] = {}  # of this process, should the cache not be writable
+_COUNTED: dict[str, MemoryProfile] = {}  # in this process, in case the cache is not writable
 
 
 def profiles_of(source: Source, settings: PassSettings) -> dict[bool, MemoryProfile]:
-    """Give the profiles of a model, from the cache where it was counted before.
+    """Return the profiles of a model, from the cache if available.
 
     Args:
         source: the model's folder, or its configuration as plain data.
-        settings: of the passes.
+        settings: the settings of the passes.
 
     Returns:
         The profiles by whether activations are checkpointed.
 
     Raises:
-        Exception: of any kind, where the passes of the model cannot be counted on fake tensors.
+        Exception: any error, if the passes of the model cannot be counted on fake tensors.
     """
     return {
         checkpointed: _profile(source, settings, checkpointed) for checkpointed in (False, True)
@@ -56,7 +56,7 @@ def _profile(source: Source, settings: PassSettings, checkpointed: bool) -> Memo
         "transformers": transformers.__version__,
         "configuration": plain,
         "checkpointed": checkpointed,
-        # the bytes do not depend on the coefficient, but on whether there is one
+        # the bytes depend only on whether there is a coefficient
         **asdict(settings) | {"router_loss": float(settings.router_loss != 0)},
     }
     name = canonical_json(key)

@@ -25,14 +25,14 @@ from .distributed import ParallelContext, any_of, of_first, out_of_memory
 from .memory_profiles import profiles_of
 from .sharding import Synced
 
-PROBE_PASSES = 2  # the second one has gradients of the first beside it
+PROBE_PASSES = 2  # during the second one, gradients of the first exist
 
 
 def planned_step(folder: Path, order: RunOrder, parallel: ParallelContext) -> StepPlan:
     """Plan the steps of a run.
 
-    On the CPU all rows of a process go through the model at once, unless the order says otherwise;
-    on a GPU as many as its folder says, or as are estimated to fit.
+    On the CPU the micro-batch is all rows of a process, unless the specification sets it; on a GPU
+    it is that stored in the folder, or the largest estimated to fit.
 
     Args:
         folder: the folder of the run.
@@ -46,7 +46,7 @@ def planned_step(folder: Path, order: RunOrder, parallel: ParallelContext) -> St
     micro, checkpointed = how.micro_batch, how.checkpoint_activations
     if parallel.device.type == "cpu":
         return StepPlan(micro or rows, checkpointed is True, 0)
-    # the first process decides: free memory and the folder may look different to the others
+    # the first process determines the plan: free memory and the folder may differ for the others
     plan = StepPlan(rows, False, 0)
     if micro is not None and checkpointed != "auto":
         plan = StepPlan(micro, checkpointed, 0)
@@ -66,12 +66,12 @@ def with_plan(order: RunOrder, plan: StepPlan) -> RunOrder:
 
 
 def plan_of(order: RunOrder) -> StepPlan:
-    """The plan that `with_plan` has put into an order; its bytes are not kept there."""
+    """The plan that `with_plan` has written into a specification, without its bytes."""
     return StepPlan(order.how.micro_batch or 1, order.how.checkpoint_activations is True)
 
 
 def _estimated_step(order: RunOrder, parallel: ParallelContext) -> StepPlan:
-    """The plan by the memory estimate; all rows where the model's passes cannot be counted."""
+    """The plan by the memory estimate; all rows if the model's passes cannot be counted."""
     how, training = order.how, order.run.training
     rows = training.batch // parallel.world
     try:
@@ -104,13 +104,13 @@ def _estimated_step(order: RunOrder, parallel: ParallelContext) -> StepPlan:
 def fitted_step(
     plan: StepPlan, rows: int, fits: Callable[[StepPlan], bool], *, fixed: bool, auto: bool
 ) -> StepPlan | None:
-    """Reduce a plan until a step of it fits: half the micro-batch, then checkpointed activations.
+    """Reduce a plan until a step fits: halve the micro-batch, then checkpoint activations.
 
     Args:
-        plan: where to begin.
-        rows: of one process, in a step.
-        fits: tries a plan out.
-        fixed: whether the user has chosen the micro-batch, which is not changed then.
+        plan: the initial plan.
+        rows: the rows of one process, in a step.
+        fits: tests a plan.
+        fixed: whether the micro-batch was set by the user and must not be changed.
         auto: whether activations may be checkpointed.
 
     Returns:
@@ -149,17 +149,18 @@ def step_fits(
     rows: Tensor,
     parallel: ParallelContext,
 ) -> bool:
-    """Try out whether the passes over a micro-batch fit, with gradients and moments beside them.
+    """Test whether the passes over a micro-batch fit into memory together with gradients and
+    moments.
 
-    The state of the run is as before. Processes that share the model's state cannot go on when one
-    is out of memory: the error ends them then.
+    The state of the run is unchanged. If the model is sharded and one process is out of memory, the
+    others cannot continue, and the error ends them.
 
     Args:
-        loss: the loss of the model, as the processes compute it together.
+        loss: the distributed loss of the model.
         synced: the context of each backward pass.
-        optimizer: its moments are allocated for the time being, if it has none yet.
-        autocast: gives the context of the products.
-        rows: a micro-batch, (rows, T + 1), on the device; which tokens does not matter.
+        optimizer: the optimizer; its moments are allocated temporarily if it has none yet.
+        autocast: returns the autocast context of the products.
+        rows: a micro-batch, (rows, T + 1), on the device, with arbitrary tokens.
         parallel: this process and the others.
 
     Returns:
@@ -173,7 +174,7 @@ def step_fits(
         if sharded or not out_of_memory(error):
             raise
         full = True
-    # only here is the error gone, with the tensors that its frames refer to
+    # only here are the error and the tensors in its frames released
     optimizer.zero_grad()
     if full and parallel.device.type == "cuda":
         torch.cuda.empty_cache()

@@ -1,6 +1,7 @@
-"""Causal language models from a local folder or a configuration, and what they count.
+"""Causal language models from a local folder or a configuration, and their facts.
 
-Weights are read from safetensors alone; nothing is fetched, no code of a model's folder is run.
+Weights are read only from safetensors; nothing is downloaded, and no code in a model's folder is
+run.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from .weights import Weights, weights_of
 transformers_logging.disable_progress_bar()
 
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
-TOLERANCE = 1e-3  # nats: greatest deviation of losses from those of the model's own logits
-LOGIT_RTOL = 1e-5  # and of large logits, relative to their size
-LOGIT_PROBE_FACTOR = 100.0  # factor of the logits that shows whether they are capped
+TOLERANCE = 1e-3  # maximum deviation of losses from those of the model's own logits, in nats
+LOGIT_RTOL = 1e-5  # maximum relative deviation of large logits
+LOGIT_PROBE_FACTOR = 100.0  # factor of the logits that reveals a cap
 
 
 class LanguageModelLoss(nn.Module):
@@ -44,7 +45,7 @@ class LanguageModelLoss(nn.Module):
 
     Args:
         model: the model.
-        chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
+        chunk: tokens per chunk of logits; by the size of the vocabulary if None.
         router_loss: the coefficient of the router loss of a mixture of experts.
     """
 
@@ -66,11 +67,11 @@ class LanguageModelLoss(nn.Module):
 
         Args:
             tokens: shape (rows, T + 1).
-            each: whether to give the loss of every prediction, without a gradient.
+            each: whether to return the loss of every prediction, without a gradient.
 
         Returns:
-            In nats: the sum, a scalar; with a router loss shape (2,), that sum and T times the sum
-            over rows of the router losses times their coefficient. With `each` shape (rows, T).
+            The sum in nats, a scalar; with a router loss shape (2,): that sum, and T times the
+            coefficient times the sum over rows of the router losses. With `each`, shape (rows, T).
         """
         balanced = bool(self.router_loss) and not each
         options = {"output_router_logits": True} if balanced else {}
@@ -90,16 +91,15 @@ class LanguageModelLoss(nn.Module):
 
 
 def inspect(source: Source) -> ModelFacts:
-    """Give the facts of a model, from its folder or its configuration as plain data.
+    """Return the facts of a model, from its folder or its configuration as plain data.
 
     Raises:
-        LawdslError: no such folder (R0301), a configuration that transformers does not know or that
-            would run code of its own (R0302), weights that are not safetensors of this folder
-            (R0303).
+        LawdslError: no such folder (R0301), a configuration that is unknown to transformers or
+            would run its own code (R0302), weights that are not safetensors of this folder (R0303).
     """
     config, weights = configuration(source), weights_of(source)
     random = without_randomness(config, source)
-    # on the meta device no memory is taken for the weights
+    # weights on the meta device take no memory
     with understood(source, "R0302"), torch.device("meta"):
         model = from_config(config)
     embedding = model.get_input_embeddings().weight
@@ -136,12 +136,12 @@ def load(
 
     Args:
         source: its folder, or its configuration as plain data.
-        initialization: `loaded`; else the weights are drawn: `width-scaled` with standard deviation
-            1/sqrt(hidden size), which models narrower than some hundred need lest larger ones learn
-            worse, or `transformers` as that library does.
-        seed: the seed of the weights that are drawn.
-        dropout: keep the dropout of the configuration; else only what a configuration that is given
-            as plain data names itself.
+        initialization: `loaded` or random: `width-scaled` with standard deviation 1/sqrt(hidden
+            size), which models narrower than some hundred need (with a fixed standard deviation,
+            larger models could be worse than smaller ones), or `transformers` by that library.
+        seed: the seed of random weights.
+        dropout: keep the dropout of the configuration; else only entries of a configuration given
+            as plain data.
         router_loss: the coefficient of the router loss with which it is trained.
 
     Returns:
@@ -149,9 +149,9 @@ def load(
 
     Raises:
         LawdslError: see `inspect`; weights that are not those of the configuration (R0303); a model
-            whose loss is not that of its last hidden states under its head, scaled and capped
-            (R0304), that attends to the tokens that it has to predict (R0411), or whose router loss
-            is not the one that is added (R0305).
+            whose loss is not computed from its last hidden states by its head with scale and cap
+            (R0304), that attends to the tokens to predict (R0411), or whose router loss differs
+            from the one computed here (R0305).
     """
     config, weights = _configured(source, initialization, dropout), weights_of(source)
     if initialization == "loaded":
@@ -176,7 +176,7 @@ def skeleton(source: Source, initialization: str, *, dropout: bool = False) -> P
         source, initialization, dropout: see `load`.
 
     Returns:
-        The model; its buffers are those that `load` gives. Nothing is checked.
+        The model; its buffers are those of `load`. Nothing is checked.
 
     Raises:
         LawdslError: see `inspect`.
@@ -188,15 +188,16 @@ def skeleton(source: Source, initialization: str, *, dropout: bool = False) -> P
 
 @contextmanager
 def _parameters_on_meta() -> Iterator[None]:
-    """Modules that are made meanwhile have their parameters on the meta device, and no buffers.
+    """Place the parameters, but not the buffers, of modules created in the block on the meta
+    device.
 
-    `torch.device("meta")` would take buffers there too, and with them the values that modules
-    compute when they are made, such as the frequencies of rotary embeddings.
+    `torch.device("meta")` would place buffers there too, and lose values computed by constructors,
+    such as the frequencies of rotary embeddings.
     """
     register = nn.Module.register_parameter
 
     def on_meta(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
-        # one that is on meta already is tied to another, and must stay that object
+        # a parameter on meta already is tied to another, and must remain the same object
         if parameter is not None and parameter.device.type != "meta":
             parameter = nn.Parameter(parameter.to("meta"), parameter.requires_grad)
         register(module, name, parameter)
@@ -209,7 +210,7 @@ def _parameters_on_meta() -> Iterator[None]:
 
 
 def _configured(source: Source, initialization: str, dropout: bool) -> Any:
-    """The configuration of a model that is trained; see `load`."""
+    """The configuration of a model for training; see `load`."""
     config = configuration(source)
     if not dropout:
         without_randomness(config, source)
@@ -220,7 +221,7 @@ def _configured(source: Source, initialization: str, dropout: bool) -> Any:
 
 
 def fingerprint(source: Source) -> str:
-    """The fingerprint of a model, as `inspect` gives it.
+    """The fingerprint of a model; see `inspect`.
 
     Raises:
         LawdslError: see `inspect`.
@@ -230,14 +231,14 @@ def fingerprint(source: Source) -> str:
 
 
 def from_config(config: Any) -> PreTrainedModel:
-    """A model whose weights are drawn, in float32, on the default device."""
+    """A randomly initialised model in float32 on the default device."""
     return AutoModelForCausalLM.from_config(
         config, trust_remote_code=False, dtype=torch.float32, **attention_options(config)
     )
 
 
 def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedModel:
-    """The model with its weights; transformers is given tensors, never the name of a file."""
+    """The model with its weights; transformers gets tensors, never the name of a file."""
     with understood(source, "R0303"), torch.device("meta"):
         expected = from_config(config)
     tensors = weights.tensors()
@@ -255,7 +256,7 @@ def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedMo
     if unexpected := sorted(loading_info["unexpected_keys"]):
         why = f"its configuration has no place for the weights {abridged(unexpected, 1)}"
         raise refused("R0303", source, why, help="give the configuration they were trained with")
-    # transformers unties a head that differs from the embedding without an error
+    # transformers silently unties a head that differs from the embedding
     if _count(model) != _count(expected):
         why = "its head and its input embedding are tied in the configuration, and differ"
         raise refused("R0303", source, why, help="set tie_word_embeddings as it was trained")
@@ -267,10 +268,11 @@ def _count(model: nn.Module) -> int:
 
 
 def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> str:
-    """Hash the weights, or the distribution from which they would be drawn.
+    """Hash the weights, or the distribution of random weights.
 
     Args:
-        random: the dropout that is set to 0. It once was not: such a model is another one now.
+        random: the dropout that is set to 0, which earlier versions did not do: such a model has
+            another fingerprint now.
     """
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in plain_of(source).items() if name not in UNIMPORTANT}
@@ -283,10 +285,11 @@ def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> 
 
 @torch.no_grad()
 def _check(model: PreTrainedModel, source: Source) -> None:
-    """Refuse a model that does something unknown to the logits of its head, or that sees ahead.
+    """Raise an error for a model with an unknown transform of its logits, or with non-causal
+    attention.
 
-    Its losses would be silently wrong here. A cap hardly changes the small logits of a model that
-    is not trained, so they are made large for this.
+    Its losses would be silently wrong here. A cap hardly changes the small logits of an untrained
+    model, so they are enlarged for the comparison.
     """
     tokens = probe_tokens(model)
     training = model.training
@@ -307,7 +310,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
         hook.remove()
     if not ours.isfinite().all():
         raise refused("R0303", source, "with its weights its losses are not numbers")
-    # a family that does not call its head has logits that were not enlarged, and is refused
+    # a family that does not call its head has logits that are not enlarged, and is rejected
     is_called = bool(enlarged) and enlarged[-1].shape == logits.shape
     of_head = enlarged[-1].float() if is_called else logits * LOGIT_PROBE_FACTOR
     _check_logits(transformed(of_head, loss.transform), logits, source)
@@ -324,7 +327,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
 
 
 def _check_logits(ours: Tensor, reference: Tensor, source: Source) -> None:
-    """Refuse a model whose logits or losses differ from those that are computed here.
+    """Raise an error for a model whose logits or losses differ from those computed here.
 
     Raises:
         LawdslError: R0304.

@@ -27,7 +27,7 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
             processes.
 
     Returns:
-        Whether all losses are finite; None where an exit was requested before all were measured.
+        Whether all losses are finite; None if an exit was requested before all were measured.
 
     Raises:
         LawdslError: the row cannot be written (R0407).
@@ -66,7 +66,7 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
 def _losses(
     task: TrainingTask, exit_requested: Callable[[], int]
 ) -> Mapping[str, ValidationLoss] | None:
-    """The loss on every validation set; the model is in training again afterwards."""
+    """The loss on every validation set; the model is in training mode afterwards."""
     sequence, losses = task.training.sequence, {}
     task.model.eval()
     with torch.no_grad(), task.autocast():
@@ -80,7 +80,7 @@ def _losses(
 
 
 def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
-    """The quantities that follow from the step: tokens, learning rate and its areas, mixture."""
+    """The quantities determined by the step: tokens, learning rate and its areas, mixture."""
     mixture = task.inputs.mixture
     s1, s2 = schedule_areas(task.training, step)
     return {

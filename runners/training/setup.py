@@ -1,4 +1,4 @@
-"""Order of a run -> everything that training needs: inputs, model, optimizer, all on their device.
+"""Specification of a run -> everything for training: inputs, model, optimizer, on their device.
 
 The optimizer is AdamW: Loshchilov and Hutter (2019), arXiv:1711.05101.
 """
@@ -28,12 +28,12 @@ from .sharding import Synced, is_compiled, placed, settle
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """One process's view of a run: everything that is constant during training.
+    """A run in one process: everything that is constant during training.
 
     Attributes:
         folder: the folder of the run.
-        model: the model on the context's device, its weights the ones that the run begins with.
-        loss: `models.LanguageModelLoss` of it, as the processes compute it together.
+        model: the model on the device of the process, with the initial weights of the run.
+        loss: the distributed `models.LanguageModelLoss` of the model.
         synced: the context of each backward pass; see `sharding.placed`.
         optimizer: the optimizer of the model.
     """
@@ -49,44 +49,44 @@ class TrainingTask:
 
     @property
     def training(self) -> Training:
-        """The optimisation of the run."""
+        """The training settings of the run."""
         return self.order.run.training
 
     @property
     def micro(self) -> int:
-        """Rows that go through the model at once."""
+        """The micro-batch, in rows."""
         return self.order.how.micro_batch or self.training.batch // self.parallel.world
 
     @property
     def tokens(self) -> int:
-        """The tokens of a step, over all processes."""
+        """Number of tokens per step, over all processes."""
         return self.training.batch * self.training.sequence
 
     def utilisation(self, rate: float) -> float | None:
-        """Model FLOP utilisation at a rate in tokens a second; None where no peak is known."""
+        """Model FLOPs utilisation at a rate in tokens per second; None if no peak is known."""
         flops = self.inputs.facts.flops_per_token(self.training.sequence)
         peak = costs.peak_flops(self.parallel.name, self.training.precision)
         return costs.model_flops_utilisation(rate, flops, peak, self.parallel.world)
 
     @property
     def is_sharded(self) -> bool:
-        """Whether parameters and optimizer are shared out between the processes."""
+        """Whether parameters and optimizer state are sharded among the processes."""
         return self.parallel.world > 1 and self.order.how.sharded
 
     def autocast(self) -> torch.autocast:
-        """The context of products in bfloat16, if the run is of that precision."""
+        """The autocast context for products in bfloat16, if the run has that precision."""
         low = self.training.precision == "bfloat16"
         return torch.autocast(self.parallel.device.type, torch.bfloat16, enabled=low)
 
 
 @dataclass
 class CompiledModel:
-    """The model that a process has compiled, for the next run whose graphs would be the same.
+    """The model that a process has compiled, for reuse by runs with the same graphs.
 
     Attributes:
-        key: all that the graphs depend on but the plan; empty before the first run.
-        plan: how the steps of the last run were computed.
-        model, loss: those of the last run.
+        key: everything that determines the graphs, except the plan; empty before the first run.
+        plan: the step plan of the last run.
+        model, loss: the model and the loss of the last run.
     """
 
     key: str = ""
@@ -97,7 +97,7 @@ class CompiledModel:
     def clear(self) -> None:
         """Free the model: the next one and the plan of its steps need the memory."""
         self.key, self.plan, self.model, self.loss = "", None, None, None
-        gc.collect()  # modules refer to each other in circles
+        gc.collect()  # modules have circular references
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
 
@@ -114,8 +114,8 @@ def task_of(
         folder: the folder of the run.
         order: its order.
         parallel: this process and the others.
-        compiled: the model that this process has compiled; it is used where its graphs are those of
-            the run, with the weights of the run, and replaced where they are not.
+        compiled: the model compiled by this process; it is reused with the weights of the run if
+            its graphs are those of the run, and replaced otherwise.
 
     Returns:
         The task.
@@ -135,7 +135,7 @@ def task_of(
         model, loss, synced = _on_device(_loaded(order), order, parallel)
     optimizer = _optimizer(model, order.run.training)
     task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
-    task = replace(task, order=_tried_out(task, chosen))
+    task = replace(task, order=_with_fitting_step(task, chosen))
     if compiled is not None and compiled.model is model:
         compiled.plan = micro_batch.plan_of(task.order)
     with task.autocast():
@@ -145,7 +145,9 @@ def task_of(
 
 
 def _planned(folder: Path, order: RunOrder, parallel: ParallelContext) -> RunOrder:
-    """The order with a plan of its steps, before the model takes memory: what is free is counted."""
+    """The specification with a step plan, made before the model takes memory, because free memory
+    is measured.
+    """
     return micro_batch.with_plan(order, micro_batch.planned_step(folder, order, parallel))
 
 
@@ -173,16 +175,17 @@ def _on_device(
 def _with_same_graphs(
     folder: Path, order: RunOrder, parallel: ParallelContext, compiled: CompiledModel
 ) -> tuple[RunOrder, PreTrainedModel, nn.Module, Synced]:
-    """The planned order, model, loss and context of a run; of the last run where graphs are equal.
+    """The planned specification, model, loss and context of a run; those of the last run if graphs
+    are equal.
 
-    The weights of the run, loaded or drawn as in a new process, are copied into the compiled model:
-    torch.compile keeps graphs by module, so a new module would be compiled again.
+    The weights of the run, loaded or initialised as in a new process, are copied into the compiled
+    model: torch.compile caches graphs by module, so a new module would be compiled again.
     """
     model = _loaded(order)
     key = _graph_key(order, model, parallel)
     plan = compiled.plan
     if compiled.key == key and compiled.model is not None and compiled.loss is not None and plan:
-        # on a GPU a run that is resumed keeps its own plan
+        # on a GPU a resumed run keeps its own plan
         kept = None if parallel.device.type == "cpu" else read_step_plan(folder)
         if kept is None or (kept.micro, kept.checkpointed) == (plan.micro, plan.checkpointed):
             _copy_weights(model, compiled.model)
@@ -196,7 +199,7 @@ def _with_same_graphs(
 
 
 def _graph_key(order: RunOrder, model: PreTrainedModel, parallel: ParallelContext) -> str:
-    """All that a compiled graph can depend on."""
+    """Everything that can affect a compiled graph."""
     parts = (
         type(model).__name__,
         model.config.to_json_string(use_diff=False),
@@ -208,7 +211,9 @@ def _graph_key(order: RunOrder, model: PreTrainedModel, parallel: ParallelContex
 
 @torch.no_grad()
 def _copy_weights(model: PreTrainedModel, target: PreTrainedModel) -> None:
-    """Copy parameters and buffers of a model into another of its kind, which has no gradients then."""
+    """Copy parameters and buffers into another model of the same architecture, and clear its
+    gradients.
+    """
     target.zero_grad(set_to_none=True)
     targets = dict(target.named_parameters()) | dict(target.named_buffers())
     for named in (model.named_parameters(), model.named_buffers()):
@@ -216,14 +221,15 @@ def _copy_weights(model: PreTrainedModel, target: PreTrainedModel) -> None:
             targets[name].copy_(tensor)
 
 
-def _tried_out(task: TrainingTask, chosen: ExecutionConfig) -> RunOrder:
-    """The order with a micro-batch of which a step fits, and with checkpointed activations if need be.
+def _with_fitting_step(task: TrainingTask, chosen: ExecutionConfig) -> RunOrder:
+    """The specification with a micro-batch whose step fits, and with checkpointed activations if
+    necessary.
 
-    On the CPU it stays as it is.
+    On the CPU it is unchanged.
 
     Args:
-        task: the run, of which the loss is changed where activations are checkpointed.
-        chosen: what the user has ordered.
+        task: the run, whose loss is modified if activations are checkpointed.
+        chosen: the specification with the user's settings.
 
     Raises:
         torch.OutOfMemoryError: no step fits.
@@ -237,7 +243,7 @@ def _tried_out(task: TrainingTask, chosen: ExecutionConfig) -> RunOrder:
         nonlocal current
         if attempt.checkpointed and not current.checkpointed:
             checkpoint_activations(task.loss)
-            torch.compiler.reset()  # what is compiled stores activations
+            torch.compiler.reset()  # compiled graphs store activations
         current = attempt
         rows = torch.zeros((attempt.micro, task.training.sequence + 1), dtype=torch.long)
         return micro_batch.step_fits(

@@ -1,4 +1,4 @@
-"""Checkpoints of sharded runs: each process writes its rows, and reads those that it needs.
+"""Checkpoints of sharded runs: each process writes its rows, and reads the rows that it needs.
 
 RUN/checkpoints/step-00000100/
     model-00000-of-00002.safetensors  optimizer-00000-of-00002.safetensors   of the first process
@@ -6,7 +6,7 @@ RUN/checkpoints/step-00000100/
     state.json  manifest.json                                                the SHA-256 of them all
 
 A tensor is the concatenation of its rows in the order of the files, so that any number of processes
-can go on. torch.distributed.checkpoint is not used: its metadata are a pickle.
+can resume. torch.distributed.checkpoint is not used, because its metadata are a pickle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .distributed import ParallelContext, any_of, of_first, summed
 from .sharding import rows_of, saved_buffers
 
 Named = Mapping[str, Mapping[str, Tensor]]
-DIGEST_BYTES = 32  # of SHA-256
+DIGEST_BYTES = 32  # size of SHA-256
 
 
 def save(
@@ -53,8 +53,8 @@ def save(
         parallel: this process and the others.
         folder: RUN/checkpoints, which all processes see.
         step: the number of updates done.
-        parts: file -> name -> the rows that this process has; see `sharded_weights.parts`.
-        state: plain data in JSON, as the first process has it.
+        parts: file -> name -> rows of this process; see `sharded_weights.parts`.
+        state: plain data in JSON; that of the first process is written.
         keep: the number of checkpoints that remain.
         kept_steps: earlier steps whose checkpoints remain besides.
 
@@ -64,8 +64,8 @@ def save(
     from safetensors.torch import save_file
 
     error: Exception | None = None
-    # a new name for each step: a host with a network file system may remember an earlier name for a
-    # while, and would write into the checkpoint that this folder has become
+    # a new name for each step: a network file system may cache an earlier name, and a host would
+    # write into the checkpoint to which this folder was renamed
     temporary = folder / f"{TEMPORARY}{of_first(parallel, os.getpid())}-{step}"
     if parallel.first:
         try:
@@ -111,10 +111,10 @@ def save(
 
 
 def _check_sizes(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that this process sees all parts, before an earlier checkpoint is removed.
+    """Check that all parts are visible to this process, before an earlier checkpoint is removed.
 
     Raises:
-        OSError: it does not.
+        OSError: a part is missing or incomplete.
     """
     for name, entry in files.items():
         size = (folder / name).stat().st_size
@@ -124,7 +124,9 @@ def _check_sizes(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def parts_of_others(parallel: ParallelContext) -> list[str]:
-    """The ends of the names of parts that this process does not read where it wrote one itself."""
+    """The suffixes of the files that this process need not read, because other processes wrote
+    them.
+    """
     others = (rank for rank in range(parallel.world) if rank != parallel.rank)
     return [_name("", rank, parallel.world) for rank in others]
 
@@ -136,7 +138,7 @@ def _name(stem: str, rank: int, world: int) -> str:
 def _agree(
     parallel: ParallelContext, folder: Path, step: int, parts: Named, error: Exception | None
 ) -> None:
-    """Raise an error in all processes where one has it."""
+    """Raise an error in all processes if one of them has failed."""
     if not any_of(parallel, int(error is not None)):
         return
     if error is None:
@@ -146,7 +148,7 @@ def _agree(
 
 
 class SavedTensors:
-    """The tensors of a checkpoint, of one process or of several, read by rows.
+    """The tensors of a checkpoint of one or several processes, read by rows.
 
     Raises:
         LawdslError: R0404, a file cannot be read as safetensors.
@@ -182,7 +184,7 @@ class SavedTensors:
         Args:
             stem: `model` or `optimizer`.
             key: the name of the saved tensor.
-            target: is filled with as many rows as it has.
+            target: the tensor to fill, with as many rows as it has.
             begin: the first row.
         """
         if not target.ndim:
@@ -204,11 +206,11 @@ def restore(
     checkpoint: Checkpoint,
     parallel: ParallelContext,
 ) -> None:
-    """Load a checkpoint, each process the rows that it has, whatever number of processes wrote it.
+    """Load a checkpoint: each process reads its rows, for any number of processes that wrote it.
 
     Args:
-        model, optimizer: are changed in place.
-        checkpoint: of one process or of several.
+        model, optimizer: changed in place.
+        checkpoint: the checkpoint of one or several processes.
         parallel: this process and the others.
 
     Raises:

@@ -1,7 +1,7 @@
-"""A model on the first process -> its parts on all, layer by layer, and back, tensor by tensor.
+"""A model on the first process -> its shards on all, layer by layer, and back, tensor by tensor.
 
-The first process loads or draws the weights as a single process does, so they are the same bit for
-bit. On no other process, and on no GPU, is the whole model at any time.
+The first process loads or initialises the weights as a single process does, so they are bitwise
+equal. No other process, and no GPU, has the complete model at any time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .sharding import Synced, placed, rows_of, saved_buffers
 def sharded_model(
     order: RunOrder, parallel: ParallelContext
 ) -> tuple[PreTrainedModel, nn.Module, Synced]:
-    """Load or draw the model of a run, sharded over the processes.
+    """Load or initialise the model of a run, sharded over the processes.
 
     Args:
         order: the order of the run.
@@ -42,7 +42,7 @@ def sharded_model(
     whole = _of_first_process(order, parallel)
     run, training = order.run, order.run.training
     model = models.skeleton(order.paths.model, run.model.initialization, dropout=training.dropout)
-    # what the first has tried out, the others cannot: they have no weights yet
+    # the attention was tested by the first process; the others have no weights yet
     is_causal = whole is not None and whole.config._attn_implementation == CAUSAL_ATTENTION
     if of_first(parallel, int(is_causal)):
         set_attention(model, CAUSAL_ATTENTION)
@@ -58,9 +58,9 @@ def sharded_model(
                         complete[id(parameter)] = _sent(
                             parameter, source, names[id(parameter)], parallel
                         )
-                    # of tied parameters each module gets the same object
+                    # modules with tied parameters get the same object
                     part._parameters[name] = complete[id(parameter)]
-        complete.clear()  # once sharded, nothing may keep the whole
+        complete.clear()  # release the complete tensors after sharding
 
     loss, synced = placed(
         models.LanguageModelLoss(model, router_loss=training.router_loss),
@@ -98,7 +98,7 @@ def _of_first_process(order: RunOrder, parallel: ParallelContext) -> PreTrainedM
             of_first(parallel, 0)
             raise
     if not of_first(parallel, 1):
-        load()  # raises the same error, rather than one about a process that has ended
+        load()  # raises the same error here, instead of one about a lost process
     return model
 
 
@@ -127,14 +127,14 @@ def parts(
     Args:
         loss: the sharded loss of the model.
         model: the model.
-        optimizer: whose moments are copied.
+        optimizer: the optimizer whose moments are copied.
         parallel: this process and the others.
 
     Returns:
-        File -> name -> rows. What is not sharded is there in the first process only.
+        File -> name -> rows. Tensors that are not sharded are returned by the first process only.
     """
     assert isinstance(loss, FSDPModule)
-    loss.reshard()  # an evaluation leaves its own parameters whole, which have no moments
+    loss.reshard()  # after an evaluation its parameters are unsharded, and have no moments
     files: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}}
     for name, parameter in model.named_parameters():
         values = {f"{name}/{what}": v for what, v in optimizer.state.get(parameter, {}).items()}
@@ -157,7 +157,7 @@ def _add_rows(
         return
     rows = value.to_local()
     if rows.shape[0]:
-        # a copy: the next step may run while a checkpoint is written from it
+        # a copy, because the next step may run while a checkpoint is written
         named[name] = rows.to("cpu", copy=True).contiguous()
 
 
@@ -166,7 +166,7 @@ def whole_tensors(
 ) -> Iterator[tuple[str, Tensor]]:
     """Send the weights and saved buffers to the first process, one at a time, sorted by name.
 
-    Every process must go through the iterator to its end, because the rows come from all.
+    Every process must exhaust the iterator, because all of them send rows.
 
     Args:
         loss: the sharded loss of the model.
@@ -174,7 +174,7 @@ def whole_tensors(
         parallel: this process and the others.
 
     Returns:
-        In the first process, name and whole tensor on the CPU; in the others, nothing.
+        In the first process, name and complete tensor on the CPU; in the others, nothing.
     """
     assert isinstance(loss, FSDPModule)
     loss.reshard()

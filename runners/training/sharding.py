@@ -21,7 +21,7 @@ from ..spec import ExecutionConfig
 from .activation_checkpointing import blocks_of, checkpoint_activations
 from .distributed import ParallelContext
 
-# buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
+# buffers are equal in all processes and need not be sent; torch 2.12 has renamed the argument
 _BUFFERS = (
     "forward_sync_buffers"
     if "forward_sync_buffers" in signature(DistributedDataParallel).parameters
@@ -43,26 +43,26 @@ def placed(
     low: bool = False,
     fill: Fill = lambda module: None,
 ) -> tuple[nn.Module, Synced]:
-    """Wrap the loss for the processes, compiled where that pays.
+    """Wrap the loss for the process group, and compile it if this pays off.
 
     Args:
         loss: the loss of the model.
         parallel: this process and the others.
-        how: how the run is run.
+        how: the execution settings of the run.
         low: whether products are in bfloat16. Sharded layers are then gathered in bfloat16, to
-            which autocast would round them all the same (norms and biases it would not); gradients
-            are added up in float32.
-        fill: called with each module before it is sharded, so that its weights come into being one
-            layer at a time; with the whole at last.
+            which autocast would round them anyway (except norms and biases); gradients are summed
+            in float32.
+        fill: called with each module before it is sharded, so that weights are allocated one layer
+            at a time; finally with the whole model.
 
     Returns:
-        What is called in place of it, and a context for the pass over each micro-batch: gradients
-        are reduced over the processes only with the last one of a step.
+        The wrapped loss, and a context for the pass over each micro-batch: gradients are reduced
+        over the processes only in the last one of a step.
     """
     if how.checkpoint_activations is True:
         checkpoint_activations(loss)
     if is_compiled(how, parallel):
-        # shapes never change, so no recompilation for others is prepared
+        # shapes never change, so dynamic shapes are disabled
         loss.compile(dynamic=False)
     if parallel.world == 1:
         return loss, lambda last: nullcontext()
@@ -86,11 +86,11 @@ def placed(
 
 
 def _policy(block: nn.Module, parallel: ParallelContext, *, low: bool) -> MixedPrecisionPolicy:
-    """In which precision the weights of a layer are gathered, and their gradients summed.
+    """The precision in which the weights of a layer are gathered, and their gradients summed.
 
-    Embedding and head stay in float32, and so does the sum of the layers.
+    Embedding, head and the residual stream remain in float32.
     """
-    # on a CPU, unlike on a GPU, LayerNorm takes no bfloat16 weights with float32 activations
+    # on a CPU, unlike on a GPU, LayerNorm does not accept bfloat16 weights with float32 activations
     has_layer_norm = any(isinstance(module, nn.LayerNorm) for module in block.modules())
     refuses = parallel.device.type == "cpu" and has_layer_norm
     gathered = torch.bfloat16 if low and not refuses else None
@@ -98,19 +98,19 @@ def _policy(block: nn.Module, parallel: ParallelContext, *, low: bool) -> MixedP
 
 
 def is_compiled(how: ExecutionConfig, parallel: ParallelContext) -> bool:
-    """Whether the loss is compiled: as the run says, and otherwise on a GPU."""
+    """Whether the loss is compiled: the setting of the run; by default on a GPU only."""
     return how.compile or (how.compile is None and parallel.device.type == "cuda")
 
 
 def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
-    """Let the processes settle now in which order they add up their gradients.
+    """Fix the order in which gradients are summed over the processes.
 
-    DDP goes by its first backward pass in all that follow, so the first update after a run is
-    resumed would add up in another order than in the unbroken run: with three processes or more
-    that gives other last bits.
+    DDP uses the order of its first backward pass in all later ones, so the first update of a
+    resumed run would be summed in another order than in an uninterrupted run, with other rounding
+    for three or more processes.
 
     Args:
-        tokens: a micro-batch, (rows, T + 1); which tokens does not matter.
+        tokens: a micro-batch, (rows, T + 1), with arbitrary tokens.
     """
     if isinstance(loss, DistributedDataParallel):
         loss(tokens.to(parallel.device)).sum().backward()
@@ -118,18 +118,20 @@ def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
 
 
 def rows_of(tensor: DTensor, parallel: ParallelContext, rank: int) -> tuple[int, int]:
-    """Give the rows of a sharded tensor that a process has: FSDP2 deals out the first dimension.
+    """Return the rows of a sharded tensor in a process: FSDP2 shards the first dimension.
 
     Args:
-        tensor: sharded over all processes.
+        tensor: a tensor sharded over all processes.
         parallel: this process and the others.
-        rank: the process.
+        rank: the rank of the process.
 
     Returns:
         The first row, and the one after the last.
     """
     size = tensor.shape[0]
-    each = -(-size // parallel.world)  # as torch.chunk does: the last ones may have fewer, or none
+    each = -(
+        -size // parallel.world
+    )  # like torch.chunk: the last processes may have fewer rows, or none
     return min(rank * each, size), min((rank + 1) * each, size)
 
 
@@ -138,7 +140,7 @@ def gathered(model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tenso
 
     Args:
         model: the model.
-        optimizer: whose moments are copied; None for none.
+        optimizer: the optimizer whose moments are copied; None for none.
 
     Returns:
         File -> name -> tensor.
@@ -170,11 +172,11 @@ def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors
 
 
 def saved_buffers(model: nn.Module, copy: bool = True) -> dict[str, Tensor]:
-    """Give the buffers that belong to the state of a model; others follow from its configuration.
+    """Return the persistent buffers of a model; others are determined by its configuration.
 
     Args:
         model: the model.
-        copy: whether to give copies on the CPU, rather than the buffers themselves.
+        copy: whether to return copies on the CPU instead of the buffers themselves.
 
     Returns:
         Name -> buffer.

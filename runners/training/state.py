@@ -1,4 +1,4 @@
-"""A run -> its state: resumed from the newest checkpoint, and saved as one."""
+"""The state of a run: saved as checkpoints, and resumed from the newest one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from .sharded_weights import parts
 from .sharding import gathered, restore
 from .step_log import StepLog, open_step_log
 
-RUNNING = ("running", "running_router")  # names of the parts of `TrainState.losses` in a checkpoint
+RUNNING = (
+    "running",
+    "running_router",
+)  # names of the elements of `TrainState.losses` in a checkpoint
 
 
 class TrainingClock:
-    """Seconds spent on updates; evaluations and checkpoints are left out.
+    """The time of updates, excluding evaluations and checkpoints.
 
     Attributes:
-        seconds: until the newest row.
+        seconds: seconds up to the newest row.
         since: seconds and updates since then.
     """
 
@@ -50,27 +53,27 @@ class TrainingClock:
             self._begun = time.monotonic()
 
     def pause(self) -> None:
-        """Updates end for now."""
+        """Pause the clock at the end of updates."""
         if self._begun is not None:
             if self._device.type == "cuda":
-                # kernels are asynchronous: without this the clock would stop before them
+                # kernels are asynchronous: without this the clock would stop too early
                 torch.cuda.synchronize(self._device)
             self.since = self.since[0] + time.monotonic() - self._begun, self.since[1]
             self._begun = None
 
     def elapsed(self) -> float:
-        """The seconds spent on updates so far; the clock goes on."""
+        """The seconds of updates so far; the clock continues."""
         running = 0.0 if self._begun is None else time.monotonic() - self._begun
         return self.seconds + self.since[0] + running
 
     def rate(self, tokens: int) -> float | None:
-        """Pause the clock of updates: their tokens a second since the last call.
+        """Pause the clock; return the tokens per second of updates since the last call.
 
         Args:
-            tokens: the tokens of an update.
+            tokens: the number of tokens per update.
 
         Returns:
-            None where there was no update.
+            The rate; None if there was no update.
         """
         self.pause()
         spent, updates = self.since
@@ -81,18 +84,18 @@ class TrainingClock:
 
 @dataclass
 class TrainState:
-    """The progress of a process of a run.
+    """The progress of a run in one process.
 
     Attributes:
-        losses: of its training rows since the newest row was written: the sum, in nats a token of
-            all processes' steps; shape (1,), float64. With a router loss shape (2,): the second is
-            that loss, times its coefficient.
-        clock: the time it has taken.
-        step: how many updates are done.
-        measured: after which of them the newest row was written; -1 before the first.
-        saved: the step of the newest checkpoint; 0 where there is none.
-        points: the rows of the run; None but in the process that writes.
-        step_log: the curves of the run, which nothing depends on.
+        losses: sum over updates since the newest row of the loss of its training rows, in nats per
+            token of all processes; shape (1,), float64. With a router loss shape (2,): the second
+            element is that loss times its coefficient.
+        clock: the time of its updates.
+        step: number of updates done.
+        measured: the step of the newest row; -1 before the first.
+        saved: the step of the newest checkpoint; 0 if there is none.
+        points: the rows of the run; None except in the first process.
+        step_log: the curves of the run, which have no effect on it.
     """
 
     losses: Tensor
@@ -107,11 +110,11 @@ class TrainState:
 def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
     """Resume a run from its newest complete checkpoint, or start it.
 
-    A decay branch without checkpoints begins from that of its stable run, where it can be used.
+    A decay branch without checkpoints starts from that of its stable run, if it is usable.
 
     Args:
         task: the run.
-        exit_stack: closes the rows at the end, whatever the end is.
+        exit_stack: closes the rows however the run ends.
 
     Returns:
         The state.
@@ -143,11 +146,11 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         state.measured = checkpoint.state["measured"]
         state.clock.seconds, size = checkpoint.state["seconds"], checkpoint.state["points"]
         state.clock.since = tuple(checkpoint.state["since"])
-        # the curves of a branch begin where it does: those before it are its stable run's
+        # the curves of a branch start where it does; earlier steps are in those of its stable run
         if prefix_rows is None and (written := checkpoint.state.get("events")):
             events = (written[0], written[1])
         for number, name in enumerate(RUNNING[: len(state.losses)]):
-            by_process = checkpoint.state[name]  # of as many processes as wrote the checkpoint
+            by_process = checkpoint.state[name]  # one entry per process that wrote the checkpoint
             state.losses[number] = (
                 by_process[parallel.rank]
                 if len(by_process) == parallel.world
@@ -166,10 +169,10 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
 def _latest(
     folder: Path, parallel: ParallelContext, is_sharded: bool
 ) -> checkpoints.Checkpoint | None:
-    """The newest complete checkpoint: the first process verifies, the others open the same one.
+    """The newest complete checkpoint, verified by the first process and opened by the others.
 
-    Each on its own might find another, where a disk or a network fails for one of them. Of a sharded
-    run each of the others verifies its own part, and of other parts only the size.
+    Individually they might find different ones if a disk or a network fails for one of them. In a
+    sharded run each of the others verifies its own part, and only the sizes of other parts.
     """
     checkpoint, step = None, -1
     if parallel.first:
@@ -187,9 +190,9 @@ def _latest(
 def _shared_steps(
     task: TrainingTask, prefix: Prefix
 ) -> tuple[checkpoints.Checkpoint | None, bytes | None]:
-    """The checkpoint of the stable run from which this one begins, and the rows until then.
+    """The checkpoint of the stable run from which this run starts, and the rows up to it.
 
-    None where there is none, and None for the rows but in the process that writes.
+    None if there is none; the rows are None except in the first process.
     """
     parallel, checkpoint, rows, step = task.parallel, None, None, -1
     if parallel.first:
@@ -208,14 +211,14 @@ def _shared_steps(
 
 
 def _rows(path: Path, size: int, parallel: ParallelContext) -> MetricsLog:
-    """The rows until the checkpoint; those after it are taken back, and measured again."""
+    """The rows up to the checkpoint; later ones are removed, and measured again."""
     if removed := cut(path, size):
         say(parallel, f"{removed} rows were written after the checkpoint; they are measured again")
     return open_points(path)
 
 
 def save(task: TrainingTask, state: TrainState) -> None:
-    """Write a checkpoint, from which later steps are repeated with equal results.
+    """Write a checkpoint, from which a resumed run has equal results.
 
     Args:
         task: the run.

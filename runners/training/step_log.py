@@ -1,7 +1,7 @@
-"""Each step of a run -> curves that a person can watch: TensorBoard, Weights & Biases, live speed.
+"""The values of each step of a run -> curves: TensorBoard, Weights & Biases, live speed.
 
-Nothing here is read by the training. Values stay on the device for `FLUSH_STEPS` steps, so that
-the host waits for a GPU that rarely. A log that cannot be written is given up; the run goes on.
+The training does not depend on it. Values remain on the device for `FLUSH_STEPS` steps, so that the
+host rarely waits for a GPU. A log that cannot be written is abandoned; the run continues.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Scalars = Mapping[str, float]
 
 
 class Sink(Protocol):
-    """Where curves are written."""
+    """A destination of curves."""
 
     @property
     def position(self) -> Position | None:
-        """What a checkpoint keeps of it; None where it keeps its own count."""
+        """The position for a checkpoint; None if the sink tracks it itself."""
 
     def add(self, step: int, scalars: Scalars) -> None:
-        """Append values after a number of updates."""
+        """Append the values after an update."""
 
     def flush(self) -> None:
         """Hand what is buffered to the system."""
@@ -58,7 +58,7 @@ class StepLog:
         task: the run.
         sinks: where the first process writes.
         has_curves: whether any process has sinks; equal in all.
-        elapsed: gives the seconds spent on updates so far.
+        elapsed: returns the seconds of updates so far.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class StepLog:
         """Log an update.
 
         Args:
-            step: the number of updates with it.
-            losses: of the rows of this process, in nats a token of all: the loss, and where there
-                is one the router loss; shape (1,) or (2,).
+            step: the number of updates including this one.
+            losses: the loss on the rows of this process, in nats per token of all processes, and
+                the router loss, if any; shape (1,) or (2,).
             norm: the norm of the gradient before it was clipped, a scalar; None if not computed.
         """
         self._steps.append(step)
@@ -106,7 +106,7 @@ class StepLog:
         self._steps, self._values = [], []
         task, rows = self._task, np.zeros((len(steps), 0))
         if values:
-            # the copy waits for the device, after which the time is that of the steps
+            # the copy waits for the device, so the time includes these steps
             rows = torch.stack(values).cpu().numpy()
             parts = 2 if task.training.router_loss else 1
             rows[:, :parts] = summed(task.parallel, np.ascontiguousarray(rows[:, :parts]))
@@ -129,13 +129,13 @@ class StepLog:
             self._written = time.monotonic()
 
     def validation(self, step: int, losses: Scalars) -> None:
-        """Log the losses on the validation sets, in nats a token."""
+        """Log the losses on the validation sets, in nats per token."""
         self.flush()
         self._write(step, {f"validation/{name}": loss for name, loss in losses.items()})
         self._each(lambda sink: sink.flush())
 
     def close(self) -> None:
-        """Close all; errors are ignored, as the rows of the run have what counts."""
+        """Close all sinks; errors are ignored, because the results are in the rows of the run."""
         for sink in self._sinks:
             with suppress(Exception):
                 sink.close()
@@ -157,11 +157,11 @@ class StepLog:
         self._each(lambda sink: sink.add(step, scalars))
 
     def _each(self, act: Callable[[Sink], None]) -> None:
-        """Do something with every sink; one that fails is given up."""
+        """Call a function with every sink; abandon a sink that fails."""
         for sink in list(self._sinks):
             try:
                 act(sink)
-            except Exception as error:  # libraries of curves fail in any way
+            except Exception as error:  # logging libraries may raise any error
                 self._sinks.remove(sink)
                 with suppress(Exception):
                     sink.close()
@@ -181,7 +181,7 @@ def open_step_log(
         task: the run.
         step: the updates that are done.
         position: the position of the event files at the checkpoint; None if there is none.
-        elapsed: gives the seconds spent on updates so far.
+        elapsed: returns the seconds of updates so far.
         exit_stack: closes the log at the end, whatever the end is.
 
     Returns:
@@ -197,7 +197,7 @@ def open_step_log(
             sinks.append(SINKS[name](task.folder, task.order, step, position))
         except Exception as error:
             say(task.parallel, f"{name} is not written: {error}")
-    # other nodes may lack the packages; all must agree, as some values are sums over processes
+    # other nodes may lack the packages; all must agree, because some values are sums over processes
     has_curves = bool(of_first(task.parallel, int(bool(sinks))))
     log = StepLog(task, sinks, has_curves, elapsed)
     exit_stack.callback(log.close)
@@ -233,9 +233,9 @@ def _open_event_file(
 
 
 class WandbRun:
-    """The run of Weights & Biases of the same identity; steps that it has already are not sent.
+    """The run of Weights & Biases with the same identity; steps that it already has are not sent.
 
-    A resumed run repeats steps with equal values, so nothing is lost by that.
+    A resumed run repeats steps with equal values, so nothing is lost.
     """
 
     position = None
@@ -255,12 +255,12 @@ class WandbRun:
         self._last = max(int(self._run.step), 0)
 
     def add(self, step: int, scalars: Scalars) -> None:
-        """Append values after a number of updates."""
+        """Append the values after an update."""
         if step >= self._last:
             self._run.log(dict(scalars), step=step)
 
     def flush(self) -> None:
-        """Nothing: the library sends from a process of its own."""
+        """No operation: the library sends from a separate process."""
 
     def close(self) -> None:
         """End the run."""

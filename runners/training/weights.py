@@ -1,7 +1,7 @@
 """The weights in a model's folder: safetensors files of that folder, and nothing else.
 
-Which file a tensor is read from is decided here, not by transformers: that also takes pickles and
-files outside the folder where an index names them, and adapters with the models they name.
+The file of each tensor is determined here, not by transformers, which would also accept pickles,
+files outside the folder that an index refers to, and adapters with their base models.
 """
 
 from __future__ import annotations
@@ -30,13 +30,12 @@ SAVE = "convert it where you trust it: model.save_pretrained(folder), which writ
 
 @dataclass(frozen=True)
 class Weights:
-    """The files that a model's weights are read from; none where there are only configurations.
+    """The files of a model's weights; none if there is only a configuration.
 
     Attributes:
         source: the model's folder.
-        files: by the name that the index or transformers gives them, sorted.
-        weight_map: tensor -> name of its file, where an index says so; None where there is one
-            file.
+        files: name in the index or in transformers -> path, sorted.
+        weight_map: tensor -> name of its file, from the index; None for a single file.
     """
 
     source: str
@@ -44,7 +43,7 @@ class Weights:
     weight_map: dict[str, str] | None = None
 
     def hash(self, digest: Any) -> None:
-        """Add all that decides the weights to a hash.
+        """Add everything that determines the weights to a hash.
 
         Raises:
             LawdslError: a file cannot be read (R0303).
@@ -62,7 +61,7 @@ class Weights:
         """Every tensor by name, memory-mapped from its file.
 
         Raises:
-            LawdslError: a file is damaged, or lacks what the index places there (R0303).
+            LawdslError: a file is damaged, or lacks a tensor of the index (R0303).
         """
         tensors: dict[str, Tensor] = {}
         for name, path in self.files.items():
@@ -85,13 +84,13 @@ class Weights:
 
 
 def weights_of(source: Any) -> Weights:
-    """The weights in a model's folder; of a configuration as plain data, none.
+    """The weights in a model's folder; none for a configuration as plain data.
 
-    `model.safetensors` where there is one, as transformers does, else what its index names.
+    `model.safetensors` if it exists, as in transformers, else the files of its index.
 
     Raises:
-        LawdslError: weights only as a pickle, or in a file that the folder does not hold itself; an
-            adapter; an index that cannot be read (all R0303).
+        LawdslError: weights only as a pickle, or in a file outside the folder; an adapter; an
+            unreadable index (all R0303).
     """
     if not isinstance(source, str):
         return Weights("", {})
@@ -99,7 +98,7 @@ def weights_of(source: Any) -> Weights:
     if (folder / ADAPTER).exists():
         why = f"it holds an adapter ({ADAPTER}), which is not a model by itself"
         raise _refused(source, why, "merge it: PeftModel.merge_and_unload(), then save_pretrained")
-    # a dangling link does not exist, but must be refused rather than passed over
+    # a dangling link does not exist, but must be rejected instead of ignored
     if (folder / WHOLE).exists() or (folder / WHOLE).is_symlink():
         return Weights(source, {WHOLE: _file(source, WHOLE)})
     if (folder / INDEX).exists() or (folder / INDEX).is_symlink():
@@ -133,11 +132,11 @@ def _index(source: str) -> dict[str, str]:
 
 
 def _file(source: str, name: str) -> Path:
-    """A file of weights by its name, which may come from anybody."""
+    """The path of a weights file by its untrusted name."""
     if not name.endswith(ENDING):
         raise _refused(source, f"{INDEX} names {name!r}, which is not a {ENDING} file", SAVE)
     folder = Path(source)
-    # joining an absolute name to the folder would discard the folder
+    # joining an absolute name would discard the folder
     path = None if Path(name).is_absolute() or ".." in Path(name).parts else inside(folder, name)
     if path is None:
         # exists() raises ValueError for a name with a zero byte

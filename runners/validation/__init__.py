@@ -1,1 +1,1 @@
-"""Validation sets: samples of text, without those that all of several models find unlikely."""
+"""Validation sets: samples of text, without those with high perplexity under all of several models."""

@@ -1,7 +1,8 @@
 """Samples and a model -> their perplexities, with the model's own tokenizer.
 
-The perplexity of a sample is exp(-(1/n) sum_i log p(t_i | t_<i)) over its n tokens. Such numbers
-cannot be compared between models of different tokenizers; the ranks of samples under one model can.
+The perplexity of a sample is exp(-(1/n) sum_i log p(t_i | t_<i)) over its n tokens. Perplexities
+are not comparable between models with different tokenizers; the ranks of samples under each model
+are.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class Judge:
     """A model that scores samples.
 
     Attributes:
-        start: the tokens before each sample, those that the tokenizer puts before a text, else the
-            one that ends a document; empty if the tokenizer has neither, then the first token is
-            not predicted.
-        length: tokens of a sample that are predicted, at most.
+        start: the tokens before each sample: those that the tokenizer prepends to a text, else the
+            one that ends a document; if the tokenizer has neither, it is empty, and the first token
+            is not predicted.
+        length: maximum number of predicted tokens per sample.
         precision: the precision of the weights and products, float32 or bfloat16.
         inner: the tokenizer.
     """
@@ -58,7 +59,7 @@ class Judge:
 
     @property
     def identity(self) -> str:
-        """A hash of all that decides the perplexities of a sample."""
+        """A hash of everything that determines the perplexity of a sample."""
         what = [self.fingerprint, self.tokenizer, self.start, self.length, self.precision]
         return hashlib.blake2b(canonical_json(what).encode(), digest_size=16).hexdigest()
 
@@ -68,8 +69,8 @@ def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext)
 
     Args:
         folder: the folder of the model.
-        name: the name in messages.
-        length: tokens of a sample that are predicted, at most.
+        name: the name of the model, for messages.
+        length: maximum number of predicted tokens per sample.
         parallel: the device and the processes.
 
     Returns:
@@ -102,7 +103,7 @@ def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext)
 
 
 def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Encode texts as a model reads them: start tokens, then the text, cut to its length.
+    """Encode texts for a model: start tokens, then the text, truncated to its length.
 
     Args:
         judge: the model.
@@ -127,7 +128,7 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
 
 
 def predicted(rows: Sequence[NDArray[np.int64]]) -> int:
-    """How many tokens are predicted in all."""
+    """The total number of predicted tokens."""
     return sum(max(len(row) - 1, 0) for row in rows)
 
 
@@ -141,7 +142,7 @@ def score(
     """Yield the scores of samples, batch by batch, the longest first.
 
     The batches of the remaining samples are those of an uninterrupted scoring, so that a resumed
-    scoring gives equal numbers.
+    scoring has equal results.
 
     Args:
         judge: the model.
@@ -183,7 +184,7 @@ def estimate(
     loss = _loaded(judge, parallel)
     batches = list(_batches(rows, budget))
     batch = [rows[i] for i in batches[len(batches) // 2]]
-    _mean_losses(judge, loss, batch, parallel)  # once for what happens only the first time
+    _mean_losses(judge, loss, batch, parallel)  # once as a warm-up
     begun = time.perf_counter()
     _mean_losses(judge, loss, batch, parallel)
     return (time.perf_counter() - begun) * predicted(rows) / max(predicted(batch), 1)
@@ -192,13 +193,17 @@ def estimate(
 def _loaded(judge: Judge, parallel: ParallelContext) -> models.LanguageModelLoss:
     model = models.load(str(judge.folder), "loaded", 0)
     if judge.precision == "bfloat16":
-        for parameter in model.parameters():  # and no buffers: angles of positions need float32
+        for (
+            parameter
+        ) in model.parameters():  # but not the buffers: rotary frequencies require float32
             parameter.data = parameter.data.bfloat16()
     return models.LanguageModelLoss(model.to(parallel.device).eval())
 
 
 def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
-    """Batches of rows of similar length, the longest first: a lack of memory shows at once."""
+    """Batches of rows of similar length, the longest first, so that a lack of memory occurs at
+    once.
+    """
     batch: list[int] = []
     # ties by number, so that batches are the same at every call
     for i in sorted(range(len(rows)), key=lambda i: (-len(rows[i]), i)):
@@ -217,12 +222,12 @@ def _mean_losses(
     rows: Sequence[NDArray[np.int64]],
     parallel: ParallelContext,
 ) -> tuple[float, ...]:
-    # two columns at least: a row and its targets are each one token shorter
+    # at least two columns: a row and its targets are each one token shorter
     tokens = np.zeros((len(rows), max(2, *map(len, rows))), np.int64)
-    for i, row in enumerate(rows):  # what fills a row up comes after it: nothing attends to it
+    for i, row in enumerate(rows):  # padding follows the row: no token attends to it
         tokens[i, : len(row)] = row
     try:
-        # summed in float64: a row of many tokens would lose digits
+        # summed in float64, for accuracy in long rows
         each = loss(torch.from_numpy(tokens).to(parallel.device), each=True).double().cpu().numpy()
     except torch.OutOfMemoryError:
         message = f"{tokens.size} tokens at once do not fit in the memory of {parallel.name}"
@@ -253,7 +258,7 @@ def _tokenizer(folder: Path, name: str) -> Any:
         ) from None
     inner.no_truncation()
     inner.no_padding()
-    inner.encode_special_tokens = True  # else a text could end itself
+    inner.encode_special_tokens = True  # otherwise a text could contain its own end token
     return inner
 
 
@@ -271,7 +276,7 @@ def _start(inner: Any, folder: Path) -> tuple[int, ...]:
 
 
 def _check(judge: Judge, token: int) -> None:
-    """Refuse a token that the model has no embedding of."""
+    """Raise an error for a token without an embedding in the model."""
     if max(token, *judge.start, 0) >= judge.vocabulary:
         raise LawdslError(
             Diagnostic(

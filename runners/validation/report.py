@@ -74,7 +74,8 @@ def warnings_of(
 def report(
     drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> dict[str, Any]:
-    """Describe how a validation set was made: the plain data of selection.json without samples.
+    """Describe the construction of a validation set: the plain data of selection.json without
+    samples.
 
     Args:
         drawn: the samples.

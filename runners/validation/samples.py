@@ -1,7 +1,7 @@
 """Corpora and files -> samples: random documents, cut to a length.
 
-The samples follow from the seed and the content of the documents: documents are ordered by a keyed
-hash of their content, and the first are taken (bottom-k sampling), so that copies coincide.
+The samples are determined by the seed and the content of the documents: documents are ordered by a
+keyed hash of their content, and the first are taken (bottom-k sampling), so that copies coincide.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ from ..corpora.documents import Progress, TextDocument, find_files, read_documen
 from ..corpora.tokenizer import Tokenizer, load_tokenizer
 
 CHARACTERS_PER_TOKEN = 16
-"""A token, of the stretch of a long document that is made tokens; text has three to five."""
+"""Characters per token assumed for the excerpt of a long document that is tokenized; text has three
+to five.
+"""
 TOKENIZED_DOCUMENTS = 64  # documents that are tokenized together
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A document, or a piece from anywhere in a long one.
+    """A document, or a random piece of a long one.
 
     Attributes:
-        key: the hash that gives its place among all documents, 32 hexadecimal digits.
-        paragraphs: keys of the whole paragraphs around it, which training must not see.
+        key: the hash that determines its rank among all documents, 32 hexadecimal digits.
+        paragraphs: keys of the complete paragraphs that overlap with it, which training data must
+            not contain.
         cut: whether it is a piece.
     """
 
@@ -48,12 +51,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class SampleSet:
-    """The samples, in the order of their keys, and what they were drawn from.
+    """The samples, in the order of their keys, and facts about the documents.
 
     Attributes:
-        documents: how many there were.
-        duplicates: further copies of the documents that were drawn.
-        short: documents that were drawn and have fewer tokens than requested.
+        documents: number of documents.
+        duplicates: number of further copies of the sampled documents.
+        short: number of sampled documents that have fewer tokens than requested.
     """
 
     samples: tuple[Sample, ...]
@@ -66,7 +69,7 @@ class SampleSet:
         """A hash of the samples' texts."""
         digest = hashlib.blake2b(digest_size=16)
         for sample in self.samples:
-            # a hash of each text, so that it matters where one text ends and the next begins
+            # a hash of each text, so that the boundaries between texts matter
             digest.update(hashlib.blake2b(sample.text.encode("utf-8")).digest())
         return digest.hexdigest()
 
@@ -83,20 +86,20 @@ def draw(
     text_field: str = "text",
     progress: Progress | None = None,
 ) -> SampleSet:
-    """Sample documents of corpora, files and folders; all, where there are not more.
+    """Sample documents of corpora, files and folders; all of them if there are fewer.
 
-    Memory holds the samples alone, at most 16 `length` characters of each.
+    Only the samples are in memory, at most 16 `length` characters of each.
 
     Args:
         inputs: corpora, files and folders of files.
-        count: of documents; those of fewer than `shortest` tokens are then left out.
+        count: the number of documents; those of fewer than `shortest` tokens are then left out.
         seed: the seed of the order of the documents.
-        tokenizer: that counts the tokens.
-        length: the largest number of tokens of a sample; of a longer document a random piece is
+        tokenizer: the tokenizer that counts the tokens.
+        length: the maximum number of tokens of a sample; of a longer document a random piece is
             taken.
-        shortest: the smallest number of tokens of a sample.
+        shortest: the minimum number of tokens of a sample.
         glob, text_field: of files in folders; of JSON lines and Parquet.
-        progress: called with the number of bytes read, and of all.
+        progress: called with the number of bytes read and that of all.
 
     Returns:
         The samples, in the order of their keys.
@@ -104,7 +107,7 @@ def draw(
     Raises:
         LawdslError: text or a corpus that cannot be read; no sample that is long enough (R0601).
     """
-    heap: list[int] = []  # of keys with a minus, so that the last in the order is at hand
+    heap: list[int] = []  # of negated keys, so that the last one in the order is on top
     by_position: dict[int, Sample] = {}
     copies: Counter[int] = Counter()
     documents = 0
@@ -137,7 +140,7 @@ def draw(
 
 
 def tokenizer_of(folder: str | Path) -> Tokenizer:
-    """The tokenizer that a corpus was made with.
+    """The tokenizer of a corpus.
 
     Raises:
         LawdslError: the corpus or its tokenizer cannot be read.
@@ -174,7 +177,7 @@ def _keyed(
             progress(before + done, total)
 
     for document in read_documents(files, text_field, read):
-        # a text with half a surrogate pair, as JSON permits, has a key too
+        # a text with a lone surrogate, which JSON permits, has a key too
         yield _key(document.text.encode("utf-8", "surrogatepass"), seed), partial(_same, document)
 
 
@@ -199,9 +202,9 @@ def _inner(corpus: Corpus) -> Any:
 
 
 def _stretch(key: int, document: TextDocument, room: int) -> Sample:
-    """The document; of one with more than `room` characters a stretch from anywhere in it."""
+    """The document; a random excerpt if it has more than `room` characters."""
     text = document.text
-    # low bits, for the high ones are small in all that are drawn
+    # low bits, because the high bits are small in all sampled documents
     start = (key & 0xFFFFFFFF) % (len(text) - room + 1) if len(text) > room else 0
     around, length = [], 0
     for paragraph in paragraphs(text):
@@ -227,7 +230,7 @@ def _pieces(
             if tokens <= length:
                 yield sample
                 continue
-            # other bits than those of `_stretch`, so that the two choices are independent
+            # other bits than in `_stretch`, so that the two choices are independent
             first = (int(sample.key, 16) >> 32 & 0xFFFFFFFF) % (tokens - length + 1)
             start, end = encoding.offsets[first][0], encoding.offsets[first + length - 1][1]
             piece = sample.text[start:end]

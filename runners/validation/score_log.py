@@ -1,7 +1,7 @@
-"""Scores -> lines of JSON, on the disk after every batch, so that a scoring may be interrupted.
+"""Scores -> lines of JSON, synced after every batch, so that a scoring may be interrupted.
 
 The first line identifies the samples. Each line after it has a batch of one model, identified by a
-hash of all that decides its scores, so that scores of two models are never confused.
+hash of everything that determines its scores, so that scores of two models are never confused.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class JudgeScores:
 
     Attributes:
         keys: the keys of the samples.
-        losses: mean of each over its tokens, in nats a token; 0 where it has none to predict.
-        tokens: that were predicted of each.
+        losses: mean loss of each sample, in nats per token; 0 if it has no predicted tokens.
+        tokens: number of predicted tokens of each sample.
     """
 
     keys: tuple[str, ...]
@@ -46,7 +46,7 @@ class ScoreLog:
     file: MetricsLog
 
     def of(self, model: str) -> dict[str, tuple[float, int]]:
-        """The scores of a model: sample -> mean loss in nats a token, and number of tokens."""
+        """The scores of a model: sample -> mean loss in nats per token, and number of tokens."""
         return self.scores.setdefault(model, {})
 
     def add(self, model: str, name: str, scores: JudgeScores) -> None:
@@ -54,7 +54,7 @@ class ScoreLog:
 
         Args:
             model: its identity.
-            name: the name of the model, for readers of the file.
+            name: the name of the model, for information only.
             scores: the scores of a batch.
 
         Raises:
@@ -72,8 +72,9 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     Args:
         folder: the folder of the scores.
         samples: hash of the samples.
-        label: the label of the samples, in messages.
-        older: earlier scores, which are copied if the folder has none and these are their samples.
+        label: the label of the samples, for messages.
+        older: earlier scores, which are copied if the folder has none and they are for these
+            samples.
 
     Returns:
         A context manager of the scores.
@@ -86,7 +87,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     path = folder / SCORES
     with hold(folder, label):
         if not path.exists() and _head(older).get("samples") == samples:
-            # copied, not moved: the old set keeps its scores until the new one takes its place
+            # copied, not moved: the old set keeps its scores until it is replaced by the new one
             shutil.copyfile(older, path)
         scores = _known(path, samples)
         with open_points(path) as file:
@@ -103,7 +104,7 @@ def _head(path: Path) -> dict[str, Any]:
 
 
 def _known(path: Path, samples: str) -> dict[str, dict[str, tuple[float, int]]]:
-    """The scores in a file, without a torn last line."""
+    """The scores in a file, without an incomplete last line."""
     try:
         lines = read(path)
     except LawdslError as error:

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Selection:
-    """The samples that are kept, and how the models agree on them.
+    """The selected samples, and the agreement of the models.
 
     Attributes:
         selected: the numbers of the samples in the set, increasing.
-        dropped: of those that are among the worst under every model.
-        thresholds: for each model the perplexity from which on a sample is among its worst; None
-            where no sample is.
-        worst_of: how many samples are among the worst of no model, of one, and so on.
-        shared: how many are among the worst of two models, (models, models).
-        spearman: rank correlation of two models' perplexities, (models, models); None where all of
-            one are equal.
+        dropped: the number of samples that are among the worst under every model.
+        thresholds: for each model the lowest perplexity of its worst samples; None if there are
+            none.
+        worst_of: number of samples among the worst of exactly 0, 1, ... models.
+        shared: number of samples among the worst of both of two models, (models, models).
+        spearman: rank correlation of two models' perplexities, (models, models); None if all of one
+            model are equal.
     """
 
     selected: tuple[int, ...]
@@ -41,15 +41,15 @@ class Selection:
 def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection:
     """Select the samples of a validation set by their perplexities.
 
-    The samples must be in random order: the first of those that are not dropped are kept. Of equal
-    losses the first is the better.
+    The samples must be in random order: the first of those that are not dropped are kept. Ties are
+    broken in favour of the first.
 
     Args:
-        losses: mean loss of each sample under each model, (models, samples), in nats a token;
+        losses: mean loss of each sample under each model, (models, samples), in nats per token;
             without models nothing is dropped.
-        worst: the fraction of the samples that are a model's worst, at least 0 and less than 1;
-            rounded down to a number of samples.
-        keep: the number of samples that are kept, or all that are not dropped.
+        worst: the fraction of the samples considered a model's worst, in [0, 1); rounded down to a
+            number of samples.
+        keep: the maximum number of samples in the set.
 
     Returns:
         The selection.
@@ -59,7 +59,7 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
     among = np.zeros((models, samples), dtype=np.int64)
     thresholds: list[float | None] = []
     for row, of_sample in zip(losses, among, strict=True):
-        # not [-count:], which is everything where count is 0
+        # not [-count:], which is everything if count is 0
         last = np.argsort(row, kind="stable")[samples - count :]
         of_sample[last] = 1
         thresholds.append(float(np.exp(row[last[0]])) if count else None)
@@ -86,7 +86,7 @@ def _spearman(losses: NDArray[np.float64]) -> tuple[tuple[float | None, ...], ..
 
 def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
     size = float(np.sqrt((a @ a) * (b @ b)))
-    # equal ranks throughout have no correlation
+    # the correlation is undefined if all ranks are equal
     return float(a @ b) / size if size else None
 
 

@@ -1,4 +1,4 @@
-"""Validation sets: random samples of text, without those that every model finds unlikely.
+"""Validation sets: random samples of text, without those with high perplexity under every model.
 
     drawn = draw(inputs, 5000, seed, ...)               random documents, cut to a length
     measured = measure(drawn, panel, folder)            their perplexities, kept as they come
@@ -6,7 +6,8 @@
     write_set(folder, ...)                              a corpus, with selection.json
 
 After D-CPT (Que et al. (2024), arXiv:2406.01375), appendix F.1: 5,000 samples of a domain under
-four models, of which 1,000 were kept. Its bottom 10 % is read as those of the highest perplexity.
+four models, of which 1,000 were kept. The paper's "bottom 10 %" is interpreted as the 10 % with the
+highest perplexity.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.atomic_folders import new_folders, writing
 from ..corpora.corpus import Corpus, open_corpus
-from ..corpora.deduplication import Made
+from ..corpora.deduplication import DistinctDocument
 from ..corpora.tokenizer import Tokenizer
 from ..corpora.writer import Writer
 from .samples import SampleSet
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
     from .perplexities import Judge
 
 SELECTION = "selection.json"
-WRITTEN_DOCUMENTS = 256  # documents that are written together
+WRITTEN_DOCUMENTS = 256  # documents written in one batch
 
 
 @dataclass(frozen=True)
 class SetRequest:
-    """What a validation set was to be.
+    """The requested properties of a validation set.
 
     Attributes:
-        samples: documents that are drawn; `keep` of those that are left make the set.
-        worst: the part of a model's samples that are its worst.
-        length, shortest: tokens of a sample, by the tokenizer of the set.
+        samples: number of sampled documents; `keep` of the remaining ones form the set.
+        worst: the fraction of the samples considered a model's worst.
+        length, shortest: maximum and minimum tokens per sample, by the tokenizer of the set.
     """
 
     samples: int = 5000
@@ -61,12 +62,12 @@ class SetRequest:
 
 @dataclass(frozen=True)
 class Panel:
-    """The models that judge the samples.
+    """The models that score the samples.
 
     Attributes:
-        judges: not loaded yet; one is at a time.
+        judges: the models; they are loaded one at a time.
         parallel: the device and the processes they run on.
-        budget: tokens that go through a model at once, at most.
+        budget: maximum number of tokens per batch.
     """
 
     judges: Sequence[Judge]
@@ -76,7 +77,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class SampleLosses:
-    """Mean losses in nats a token, and how many tokens were predicted: (models, samples)."""
+    """Mean losses in nats per token, and numbers of predicted tokens, each (models, samples)."""
 
     judges: tuple[Judge, ...]
     losses: NDArray[np.float64]
@@ -90,7 +91,7 @@ def judges_of(
 
     Args:
         folders: the folders of the models.
-        length: tokens of a sample that are predicted, at most.
+        length: maximum number of predicted tokens per sample.
         parallel: the device and the processes.
 
     Returns:
@@ -115,7 +116,7 @@ def judges_of(
 
 
 def work_folder(folder: Path) -> Path:
-    """Where the scores of a set are kept until it is made."""
+    """The folder of the scores of a set until it is complete."""
     return folder.with_name(f"{folder.name}.scoring")
 
 
@@ -125,14 +126,14 @@ def measure(
     """Measure the losses of all samples under all models.
 
     Losses that an interrupted scoring of these samples, or the existing set, has measured are
-    reused; a model is identified by the content of its files alone.
+    reused; a model is identified by the content of its files only.
 
     Args:
         drawn: the samples.
         panel: the models.
-        folder: the folder of the set; the scores are stored beside it, on the disk after every
+        folder: the folder of the set; the scores are stored in a sibling folder, synced after every
             batch.
-        progress: called with the number of tokens predicted, and of all.
+        progress: called with the number of tokens predicted and that of all.
 
     Returns:
         The losses, shape (models, samples).
@@ -191,7 +192,7 @@ def forecast(drawn: SampleSet, panel: Panel) -> list[dict[str, Any]]:
 
 
 def _plan(drawn: SampleSet, judges: Sequence[Judge]) -> list[tuple[Judge, list[NDArray[np.int64]]]]:
-    """Each model with the samples as its own tokens."""
+    """Each model with the samples encoded by its own tokenizer."""
     from .perplexities import encode
 
     return [(judge, encode(judge, [s.text for s in drawn.samples])) for judge in judges]
@@ -249,7 +250,9 @@ def write_set(
             for begin in range(0, len(selected), WRITTEN_DOCUMENTS):
                 batch = selected[begin : begin + WRITTEN_DOCUMENTS]
                 # the low half of a key is random in all that are drawn, the high one is small
-                documents = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
+                documents = [
+                    DistinctDocument(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch
+                ]
                 writer.add(documents, None)
             writer.finish(None)
             if scores.exists():

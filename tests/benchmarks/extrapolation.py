@@ -31,7 +31,7 @@ from rich.console import Console
 
 import lawdsl
 from lawdsl.comparing.common_rows import common_rows
-from lawdsl.comparing.interval_score import further_run_interval, scored
+from lawdsl.comparing.interval_score import further_run_interval, score_intervals
 from lawdsl.comparing.largest_first import RATIOS, LargestRuns, largest_runs
 from lawdsl.comparing.result import IntervalScores
 from lawdsl.comparing.run_cost import costs
@@ -122,7 +122,9 @@ def replay(table: Replay, ratio: float) -> Replayed | None:
     points = {name: values[held_out] for name, values in table.columns.items() if name != "L"}
     measured = table.columns["L"][held_out]
     without, with_error = (
-        scored(*further_run_interval(fit, rows, rows["L"], points, discrepancy), measured).summary()
+        score_intervals(
+            *further_run_interval(fit, rows, rows["L"], points, discrepancy), measured
+        ).summary()
         for discrepancy in (0.0, None)
     )
     band = fit.predict_with_errors(points)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from independent_laws import make
+from independent_laws import make, make_piecewise
 from independent_referee import objections
 
 import lawdsl
@@ -27,12 +27,14 @@ def main() -> int:
     arguments.add_argument("--count", type=int, default=2000)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--seconds", type=float, default=0.3, help="CPU time for one claim")
+    arguments.add_argument("--piecewise", action="store_true", help="laws with `if` only")
     given = arguments.parse_args()
     counts: Counter[str] = Counter()
     wrong, took, referee = 0, 0.0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.count):
-            case = make(random.Random(f"{given.seed}:{number}"))
+            rng = random.Random(f"{given.seed}:{number}")
+            case = make_piecewise(rng) if given.piecewise else make(rng)
             path = case.write(Path(folder))
             try:
                 found = lawdsl.check(lawdsl.load(str(path)), seconds=given.seconds)

@@ -1,4 +1,4 @@
-"""Names of columns as people write them -> what they say: quantity, unit prefix, logarithm."""
+"""Names of columns as people write them -> their meaning: quantity, unit prefix, logarithm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ QUANTITIES: Mapping[str, str] = {
         "ignored",
     ),
 }
-"""Words of a column's name, in lower case -> the quantity; `ignored` are no variables of a law."""
+"""Words in column names, in lower case -> the quantity; columns named `ignored` are not variables.
+"""
 
 ENDINGS: Mapping[str, str] = {
     **dict.fromkeys(("ratio", "share", "fraction", "frac", "proportion", "pct", "percent"), "r"),
@@ -53,7 +54,9 @@ BEGINNINGS: Mapping[str, str] = {
     **dict.fromkeys(("l", "loss"), "L"),
     **dict.fromkeys(("se", "std", "stderr", "dl", "delta"), "ignored"),
 }
-"""The first word of a longer name -> the quantity: `L_code`, `loss on c4`; `se_code`, an error."""
+"""The first word of a longer name -> the quantity: `L_code`, `loss on c4`; `se_code`, a standard
+error.
+"""
 
 PREFIX_WORDS: Mapping[str, str] = {
     **dict.fromkeys(("k", "thousand", "thousands"), "k"),
@@ -61,10 +64,11 @@ PREFIX_WORDS: Mapping[str, str] = {
     **dict.fromkeys(("b", "g", "bn", "billion", "billions"), "G"),
     **dict.fromkeys(("t", "tn", "trillion", "trillions"), "T"),
 }
-"""The last word of a name that says the unit -> the SI prefix: `tokens_B`, `params (millions)`."""
+"""The last word of a name that states the unit -> the SI prefix: `tokens_B`, `params (millions)`.
+"""
 
 LOGARITHMS: Mapping[str, str] = {"log10": "10", "lg": "10", "log2": "2", "ln": "e", "log": ""}
-"""The first word of the name of a logarithm -> its base; empty where the name leaves it open."""
+"""The first word of the name of a logarithm -> its base; empty if the name leaves it open."""
 
 FILLERS = frozenset(("num", "number", "total", "train", "training", "trained", "of", "the", "n"))
 PERCENT = frozenset(("pct", "percent", "percentage"))
@@ -74,15 +78,15 @@ _WORD = re.compile(r"log10|log2|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 @dataclass(frozen=True)
 class NamedQuantity:
-    """What the name of a column says.
+    """The meaning of the name of a column.
 
     Attributes:
         quantity: `N`, `D`, `C`, `S`, `r`, `L`, `perplexity`, `batch`, `length`, `ignored`, or empty
-            where the name says nothing known.
+            if no word is known.
         prefix: the SI prefix of its unit, empty for none.
-        logarithm: the base of the logarithm, `10`, `2` or `e`; `?` where the name leaves it open;
-            empty for none.
-        percent: whether the name says that it is in percent.
+        logarithm: the base of the logarithm, `10`, `2` or `e`; `?` if the name leaves it open;
+            empty for no logarithm.
+        percent: whether the name states percent.
     """
 
     quantity: str
@@ -92,7 +96,7 @@ class NamedQuantity:
 
 
 def read_name(name: str) -> NamedQuantity:
-    """What the name of a column says, by the tables of this module.
+    """Interpret the name of a column by the tables of this module.
 
     Args:
         name: the name, without the unit in brackets.

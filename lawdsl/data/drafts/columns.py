@@ -21,27 +21,27 @@ UNITS: Mapping[str, str] = {"N": "param", "D": "token", "C": "FLOP", "S": "step"
 """Quantity -> the base unit in which a proposed law declares it."""
 
 LIKELY_PREFIXES: Mapping[str, str] = {"N": "MGkT", "D": "GMTk", "C": "EPTGMk"}
-"""Quantity -> prefixes that numbers without a unit may have, the likeliest first."""
+"""Quantity -> plausible prefixes of numbers without a unit, the most likely first."""
 
-MIN_VALUES = 3  # different values of a column, fewer do not determine an exponent
-MAX_LABELS = 10  # different texts of a column by which rows may be selected
-SUM_TOLERANCE = 1e-2  # how far rows of shares, as printed, may be from a sum of 1
+MIN_VALUES = 3  # distinct values of a column: fewer do not determine an exponent
+MAX_LABELS = 10  # distinct texts of a column by which rows may be selected
+SUM_TOLERANCE = 1e-2  # tolerance for the sum of printed shares, which should be 1
 
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Column:
-    """What becomes of one column.
+    """The role of one column.
 
     Attributes:
         name: its name in the table, or a pattern of several names, `share_*`.
-        variable: the variable or output that it is bound to; empty where it is left out.
+        variable: the variable or output that it is bound to; empty if it is not used.
         binding: the right side of `variable=binding`.
         unit: the unit of the numbers, empty for none.
         lowest, highest: its range in this unit; NaN for text.
-        guessed: whether the unit is a guess by the magnitude of the numbers.
-        reason: why it is left out; empty for one that is used.
+        guessed: whether the unit is guessed from the magnitude of the numbers.
+        reason: the reason why it is not used; empty if it is used.
         labels: the labels of a pattern of several columns.
     """
 
@@ -57,14 +57,14 @@ class Column:
 
 
 def columns_of(table: Table, bound: Mapping[str, str]) -> tuple[Column, ...]:
-    """The role of each column, by its name, the unit in its header and its numbers.
+    """The role of each column, determined by its name, the unit in its header and its numbers.
 
     Args:
         table: the table.
-        bound: variable or output -> column, as somebody chose them; these are not guessed.
+        bound: variable or output -> column, as chosen by the user; these are not guessed.
 
     Returns:
-        One for each column or pattern of columns, in the order of the table.
+        One record for each column or pattern of columns, in the order of the table.
     """
     numbers = {name: _numbers(table, name) for name in table.columns}
     columns = {name: _one_column(table, name, numbers[name], bound) for name in table.columns}
@@ -79,7 +79,7 @@ def columns_of(table: Table, bound: Mapping[str, str]) -> tuple[Column, ...]:
 def _with_tokens(
     columns: Mapping[str, Column], numbers: Mapping[str, Array | None]
 ) -> dict[str, Column]:
-    """Steps as tokens, steps*batch*length, where the table has these and no column of tokens."""
+    """Convert steps to tokens, steps*batch*length, if the table has these and no column of tokens."""
     if any(column.variable == "D" for column in columns.values()):
         return dict(columns)
     named = {
@@ -104,7 +104,7 @@ def _with_tokens(
 def _with_group(
     columns: Mapping[str, Column], group: Column, members: Sequence[str]
 ) -> dict[str, Column]:
-    """The columns with a pattern of some in the place of the first of these."""
+    """The columns, with a pattern in the place of the first of its members."""
     first = next(name for name in columns if name in members)
     return {
         name: group if name == first else column
@@ -156,7 +156,7 @@ def _text_reason(table: Table, name: str) -> str:
 
 
 def _with_binding(column: Column, says: NamedQuantity, header: str, numbers: Array) -> Column:
-    """The column as the quantity that its name says, in the unit that is known or likely."""
+    """The column as the quantity that its name states, in the known or most likely unit."""
     name, quantity = column.name, says.quantity
     if quantity == "perplexity":
         if not _IDENTIFIER.fullmatch(name) or column.lowest <= 0:
@@ -195,7 +195,9 @@ def _with_binding(column: Column, says: NamedQuantity, header: str, numbers: Arr
 
 
 def _likely_prefix(quantity: str, low: float, high: float) -> str | None:
-    """The prefix with which the numbers are plausible, `` for none; None where there is no such."""
+    """The prefix with which the numbers are plausible, `` for none; None if there is no such
+    prefix.
+    """
     usual = USUAL.get(((UNITS[quantity], 1),))
     if usual is None:
         return ""
@@ -223,7 +225,9 @@ def _share(column: Column, says: NamedQuantity) -> Column:
 
 
 def _logarithm(column: Column, says: NamedQuantity, header: str) -> Column:
-    """A column of logarithms, whose base the magnitudes tell where the name does not."""
+    """A column of logarithms, whose base is inferred from the magnitudes if the name leaves it
+    open.
+    """
     name, quantity = column.name, says.quantity
     base = UNITS.get(quantity, "")
     if not base or header or not _IDENTIFIER.fullmatch(name):
@@ -267,7 +271,7 @@ def _shares(
 def _outputs(
     columns: Mapping[str, Column], numbers: Mapping[str, Array | None]
 ) -> tuple[Column, tuple[str, ...]] | None:
-    """Several columns of losses with a common prefix or suffix, where there are shares too."""
+    """Several columns of losses with a common prefix or suffix, if there are shares too."""
     if not any(column.labels for column in columns.values()):
         return None
     losses = tuple(
@@ -295,7 +299,7 @@ def _patterns(names: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _stem(pattern: str) -> str:
-    """The quantity that the fixed part of a pattern names."""
+    """The quantity named by the fixed part of a pattern."""
     return read_name(pattern.replace("*", "")).quantity
 
 
@@ -315,7 +319,7 @@ def _group(
 
 
 def _without_repetition(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Every variable once: groups first, then the column that comes first in the table."""
+    """Every variable once: patterns take precedence, then the first column of the table."""
     taken: dict[str, str] = {}
     for column in sorted(columns, key=lambda c: not c.labels):
         if column.variable:

@@ -1,9 +1,9 @@
 """The roles of columns -> the text of a proposed law, with the bindings of its variables.
 
-Size, tokens and steps have a power law each, as in Hoffmann et al. (2022, arXiv:2203.15556, Eq. 10),
-L = E + Σ A_i/x_i^α_i; a share has F/(r + r0)^γ, as in the D-CPT Law (Que et al. 2024,
+Size, tokens and steps have a power law each, as in Hoffmann et al. (2022, arXiv:2203.15556, Eq.
+10), L = E + Σ A_i/x_i^α_i; a share has F/(r + r0)^γ, as in the D-CPT Law (Que et al. 2024,
 arXiv:2406.01375, Eq. 6); a mixture k·exp(Σ t_j·r_j), as in Data Mixing Laws (Ye et al. 2024,
-arXiv:2403.16952, Eq. 7). It is a place to begin, not a finding: nothing is fitted here.
+arXiv:2403.16952, Eq. 7). The draft is only a starting point: nothing is fitted here.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from lawdsl.data.drafts.columns import UNITS, Column, columns_of
 from lawdsl.data.table import Table
 from lawdsl.language.keywords import KEYWORDS, RESERVED
 
-MAX_OTHERS = 3  # columns of unknown meaning that get a term; of more, none does
-MIN_OWN_VARIATION = 1e-2  # of a column's logarithm: the part that other columns do not determine
+MAX_OTHERS = 3  # columns of unknown meaning that get a term; if there are more, none does
+# of the standard deviation of a column's logarithm: the part not explained by other columns
+MIN_OWN_VARIATION = 1e-2
 MAX_COLUMNS_LISTED = 12  # columns that a message lists
 
 TITLES: Mapping[str, str] = {
@@ -49,7 +50,7 @@ class Draft:
 
     Attributes:
         text: the text of its file.
-        columns: what became of each column of the table.
+        columns: the role of each column of the table.
         bindings: `variable=column` for each variable and output, as commands take them.
         warnings: guesses that the reader should check.
     """
@@ -77,10 +78,10 @@ def draft_law(name: str, table: Table, bound: Mapping[str, str]) -> Draft:
     Args:
         name: the name of the law.
         table: the table.
-        bound: variable or output -> column, where somebody chose it.
+        bound: variable or output -> column, as chosen by the user.
 
     Returns:
-        The law's text and what became of each column.
+        The text of the law, and the role of each column.
 
     Raises:
         LawdslError: no column of losses (D0138), or none that a loss could depend on (D0139); a
@@ -110,7 +111,9 @@ def draft_law(name: str, table: Table, bound: Mapping[str, str]) -> Draft:
 
 
 def _place(column: Column) -> int:
-    """Sizes, tokens, compute and steps first, shares then, others last."""
+    """The order of terms: sizes, tokens, compute and steps first, then shares, then other
+    variables.
+    """
     order = [*POWER_LAWS, "r"]
     return order.index(column.variable) if column.variable in order else len(order)
 
@@ -124,7 +127,7 @@ def _check_bound(table: Table, bound: Mapping[str, str]) -> None:
 
 
 def _without_redundant(columns: Sequence[Column], used: Mapping[str, Column]) -> tuple[Column, ...]:
-    """Leave out what others determine: C beside N and D, S beside D, batch and length always."""
+    """Omit columns that others determine: C beside N and D, S beside D, batch and length always."""
     reasons = {}
     if "N" in used and "D" in used:
         reasons["C"] = "follows from N and D"
@@ -136,7 +139,7 @@ def _without_redundant(columns: Sequence[Column], used: Mapping[str, Column]) ->
 
 
 def _without_unknown(columns: Sequence[Column], bound: Mapping[str, str]) -> tuple[Column, ...]:
-    """Leave out columns of unknown meaning, where there are many or no term suits them."""
+    """Omit columns of unknown meaning, if there are many or no term suits them."""
 
     def unknown(column: Column) -> bool:
         return bool(column.variable) and column.variable not in (*POWER_LAWS, "r", "L", *bound)
@@ -158,7 +161,7 @@ def _without_unknown(columns: Sequence[Column], bound: Mapping[str, str]) -> tup
 
 
 def _without_determined(table: Table, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Leave out columns that are a product of powers of others in every row."""
+    """Omit columns that are a product of powers of other columns in every row."""
     known, kept = [np.ones(len(table))], []
     names: list[str] = []
     for column in columns:
@@ -221,14 +224,14 @@ def _power_law(variable: str, column: Column, used: Mapping[str, Column]) -> _Te
     unit = f"  unit {UNITS[variable]}"
     declaration = f'variable  {variable} > 0{unit}  "{TITLES[variable]}"'
     if variable == "C" and "N" in used:
-        # C = 6·N·D: what N leaves of the compute is tokens (Kaplan et al. 2020, section 2.1)
+        # C = 6·N·D: given N, compute determines tokens (Kaplan et al. 2020, section 2.1)
         declaration += (
             '\nsetting   k = 6  unit FLOP/param/token  "compute of training, for each parameter and token"'
             "\nlet       D = C/(k*N)"
         )
         return _Term("C", declaration, "B/D^beta", ("B", "beta"), "∂L/∂C < 0")
     formula = f"{coefficient}/{variable}^{exponent}"
-    # at a given compute a larger model sees fewer tokens: the loss has a lowest point in N
+    # at fixed compute a larger model sees fewer tokens: the loss has a minimum in N
     claim = "" if variable == "N" and "C" in used else f"∂L/∂{variable} < 0"
     return _Term(variable, declaration, formula, (coefficient, exponent), claim)
 
@@ -289,7 +292,7 @@ def _text(
 
 
 def _comments(columns: Sequence[Column]) -> list[str]:
-    """One line a column that is used: it says what the law was made from."""
+    """One comment line per used column: the data from which the law was derived."""
     lines = ["Columns:"]
     for column in columns:
         if column.variable:
@@ -303,7 +306,7 @@ def _comments(columns: Sequence[Column]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A name of a file or a column as it may stand in a comment or a title of a law."""
+    """The name of a file or a column, made safe for a comment or a title of a law."""
     return "".join(c if c.isprintable() and c not in '"\\' else "?" for c in text)[:80]
 
 

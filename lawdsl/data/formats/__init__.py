@@ -19,7 +19,7 @@ from lawdsl.core.registry import by_name
 if TYPE_CHECKING:
     from lawdsl.data.table import Table
 
-RUN_TABLE_SCHEMA = 1  # version of tables of runs in every format; the first note has it too
+RUN_TABLE_SCHEMA = 1  # version of tables of runs in every format; the first note states it, too
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,12 @@ class Format:
         module: its module in this package.
         title: its name in messages.
         suffixes: the file extensions that identify a table; the usual one first.
-        written: those with which a table can be written.
-        generic: further extensions with which a table is read, and which other files have too.
+        written: the extensions with which a table can be written.
+        generic: further extensions with which a table is read, although other kinds of files have
+            them, too.
         magic: the first bytes of every such file; empty where it has none.
-        journals: suffixes of the names of files beside it that would alter what is read from it.
-        typed: whether its cells are numbers or texts, and not all texts.
+        journals: suffixes of files beside it that would alter its content when it is read.
+        typed: whether cells have types; otherwise all of them are text.
     """
 
     module: str
@@ -74,7 +75,7 @@ class Format:
 
 
 FORMATS = (
-    # in the order in which they are recommended for writing: Parquet has types, CSV has none
+    # in the order of recommendation for writing: Parquet has types, CSV has none
     Format(
         "parquet", "Parquet", (".parquet", ".pq"), (".parquet", ".pq"), magic=b"PAR1", typed=True
     ),
@@ -111,7 +112,7 @@ def format_of(suffix: str, content: bytes) -> Format:
         suffix: its extension, in lower case; one of READ.
         content: its bytes.
     """
-    # a name is easily wrong; bytes that begin like Parquet are neither CSV nor a database
+    # extensions are often wrong; a file that starts like Parquet is neither CSV nor a database
     by_content = (form for form in FORMATS if form.magic and content.startswith(form.magic))
     return next(by_content, READ[suffix])
 

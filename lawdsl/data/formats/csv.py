@@ -37,7 +37,8 @@ def read(content: bytes, name: str) -> Table:
     Raises:
         LawdslError: a malformed table, with the line.
     """
-    # Arrow and NumPy load only here: any command may write CSV, also those that need no numbers
+    # Arrow and NumPy are imported only here: any command may write CSV, also those without
+    # numerical work
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv as pc
@@ -47,7 +48,7 @@ def read(content: bytes, name: str) -> Table:
 
     content = _plain(content, name)
     top = _TOP.match(content)
-    assert top is not None  # it may match nothing, but it matches
+    assert top is not None  # the pattern matches the empty string, so there is always a match
     first, body = top[0].count(b"\n"), content[top.end() :]
     starts, unclosed = _record_lines(body, first, name)
     if not starts:
@@ -75,7 +76,8 @@ def read(content: bytes, name: str) -> Table:
     try:
         table = pc.read_csv(
             io.BytesIO(body),
-            # with threads rows have no numbers; a block has many records of the largest size
+            # with threads the rows would have no numbers; a block holds many records of the largest
+            # size
             read_options=pc.ReadOptions(
                 use_threads=False, block_size=4 * size_limits.MAX_CELL_BYTES
             ),
@@ -124,7 +126,7 @@ def _plain(content: bytes, name: str) -> bytes:
         line = content[: error.start].count(b"\n") + 1
         message = f"the table is not UTF-8 (byte {error.start})"
         raise _bad_line("D0101", message, name, line, help) from None
-    # the pattern looks at every line: slower than all else that is done to a long file
+    # the pattern scans every line, which is the slowest step for a long file
     blanks = [blank for blank in (b" ", b"\t") if blank in content]
     if not any(blank + b"\n" in content or content.endswith(blank) for blank in blanks):
         return content
@@ -150,7 +152,7 @@ def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], i
         if not any(map(_leaves_open, lines)):
             numbers = before + 1 + np.flatnonzero(lengths).astype(np.int64)
             return array("q", numbers.tobytes()), 0
-    starts = array("q")  # a file has millions of lines
+    starts = array("q")  # a compact array, since a file may have millions of lines
     line_number, begin, opened, size = before, 0, 0, 0
     while begin <= len(body):
         end = body.find(b"\n", begin)
@@ -221,7 +223,7 @@ def _bad_line(code: str, message: str, name: str, line: int, help: str) -> Lawds
 
 
 def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
-    """The content of a CSV file: comments, a line of names, a line a row; None is an empty cell.
+    """The content of a CSV file: comments, a header, and one line per row; None is an empty cell.
 
     Args:
         columns: header, with its unit -> a value for each row; None where it is not known.

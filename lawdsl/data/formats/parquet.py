@@ -19,7 +19,7 @@ from lawdsl.data.columns import table_from_arrow
 from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
 from lawdsl.data.table import Table
 
-METADATA_KEY = b"lawdsl"  # key of the schema's metadata that hold the notes
+METADATA_KEY = b"lawdsl"  # key of the schema's metadata under which the notes are stored
 
 
 def read(content: bytes, name: str) -> Table:
@@ -46,8 +46,7 @@ def read(content: bytes, name: str) -> Table:
             raise size_limits.too_large(message, name)
         schema = (footer.schema.column(c) for c in range(columns))
         texts = [c.path for c in schema if c.physical_type == "BYTE_ARRAY"]
-        # a text that is repeated stays stored once until it is known how long all texts are
-        # not read_table, which loads pandas and what reads folders of files
+        # repeated texts stay dictionary-encoded until the total length of all texts is known
         table = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts).read()
         size_limits.check_text(sum(map(_text_size, table.itercolumns())), name)
         return table_from_arrow(

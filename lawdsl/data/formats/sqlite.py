@@ -20,18 +20,19 @@ from lawdsl.data.columns import arrow_column, table_from_arrow
 from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
 from lawdsl.data.table import Table
 
-RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
+RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and the notes
 INTERNAL_PREFIX = "sqlite_"  # prefix of the names of SQLite's internal tables
 ROWS_AT_ONCE = 10_000  # rows turned into columns at once
-MAX_ROW_BYTES = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
-MIN_CELL_BYTES = 2**17  # bytes that any cell may have, however many columns there are
+MAX_ROW_BYTES = 64 * 2**20  # bytes of a row whose cells all have the largest size
+MIN_CELL_BYTES = 2**17  # bytes that any cell may have, whatever the number of columns
 CHECK = "PRAGMA quick_check(1)"
 BOUNDED_FUNCTIONS = frozenset(
     "abs ceil ceiling coalesce exp floor ifnull iif length ln log log10 log2 lower max min mod nullif "
     "pow power round sign sqrt substr substring trim trunc typeof unicode upper".split()
 )
-"""Functions that a computed column may call: their time is in proportion to what they are given."""
-# bytes that Python takes at most for a letter of a text that is not ASCII
+"""Functions that a computed column may call: their time is proportional to the size of their input.
+"""
+# largest number of bytes per character of a Python string that is not ASCII
 MAX_BYTES_PER_CHARACTER = 4
 STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # steps of SQLite's virtual machine
 
@@ -57,8 +58,8 @@ def read(content: bytes, name: str) -> Table:
 
 
 def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
-    """The content of a database: the table `runs`, and the notes in a second one; its user_version
-    is the schema's.
+    """The content of a database: the table `runs`, and the notes in a second table; its
+    user_version is the schema version.
 
     Args:
         columns: header, with its unit -> a value for each row; None where it is not known.
@@ -105,7 +106,8 @@ def _table(
 ) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
     """The table to be read, and the notes."""
     _check_bounded(base, CHECK, name)
-    with contextlib.suppress(sqlite3.DataError):  # of which the reading names the column
+    # the error is reported with the column when the table is read
+    with contextlib.suppress(sqlite3.DataError):
         (sound,) = base.execute(CHECK).fetchone()
         if sound != "ok":
             raise sqlite3.DatabaseError(sound.splitlines()[-1])
@@ -127,11 +129,11 @@ def _table(
 
 
 def _opened(path: Path, content: bytes) -> sqlite3.Connection:
-    """Open a database, from its bytes where these are complete.
+    """Open a database, from its bytes if these are complete.
 
-    Reading bytes needs no lock, which a network file system may not support, and no permission to
-    write, which a rollback of an interrupted transaction would need. The computations of its schema
-    are limited.
+    Reading bytes requires neither a lock, which a network file system may not support, nor write
+    permission, which a rollback of an interrupted transaction would require. The computations of
+    its schema are limited.
     """
     alone = content[18:20] == b"\1\1" and not path.with_name(f"{path.name}-journal").exists()
     if alone:
@@ -149,10 +151,10 @@ def _opened(path: Path, content: bytes) -> sqlite3.Connection:
 
 
 def _check_bounded(base: sqlite3.Connection, statement: str, name: str) -> None:
-    """Refuse a statement for which the schema calls a function that may take any time.
+    """Refuse a statement if the schema makes it call a function whose time is not bounded.
 
-    SQLite checks no clock within a function. EXPLAIN lists the functions that the statement
-    would call, before it is executed.
+    SQLite does not check the time limit within a function. EXPLAIN lists the functions that the
+    statement would call, without executing it.
     """
     for _, opcode, _, _, _, called, *_ in base.execute(f"EXPLAIN {statement}"):
         function = str(called).partition("(")[0].lower()
@@ -196,10 +198,10 @@ def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], l
 
 
 def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]:
-    """Rows, many at once; their text is counted as each of them is made.
+    """Rows in batches; the size of their text is checked row by row.
 
-    A computed column, or one with a default, is text that the file does not store: ten thousand rows
-    of it may be larger than the memory before anybody counts them.
+    The file does not store the text of a computed column or of a default value, so ten thousand
+    rows of it may exceed the memory if they are not checked individually.
     """
     count, text, batch = 0, 0, list[tuple[Any, ...]]()
     for row in rows:
@@ -221,7 +223,7 @@ def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]
 
 
 def _too_long(base: sqlite3.Connection, table: str) -> Iterator[str]:
-    """The columns with a cell that is too long, as ` of column x `."""
+    """The name of each column with a cell that is too long, as ` of column x `."""
     for row in base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall():
         column = _quoted(str(row[1]))
         try:

@@ -19,16 +19,16 @@ from lawdsl.data.trends.grid import Axes
 from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, Mask
 from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, ExceptionRange, LevelCounts, Split
 
-# Of the table of a split: a variable with more values is divided into two ranges.
+# In the table of a split: a variable with more values is divided into two ranges.
 MAX_SPLIT_ROWS = 10
-MAX_PROFILE_LEVELS = 12  # values of a variable that are counted by themselves
+MAX_PROFILE_LEVELS = 12  # distinct values of a variable that are counted individually
 
 
 @dataclass(frozen=True)
 class ComparedPairs:
-    """Differences of one kind, and the mask of those that are exceptions, shape (n,).
+    """Differences of one kind, and the mask of the exceptions among them, shape (n,).
 
-    `through` is the index of the variable that is followed from first to last value; -1: none.
+    `through` is the index of the variable whose first and last values are compared; -1 for none.
     """
 
     pairs: GridValues
@@ -70,13 +70,13 @@ def profiles(
 
     Args:
         pairs: the differences.
-        large_enough: the mask of those that are not too small to tell, shape (n,).
-        against: the mask of those with the sign that is not claimed, shape (n,).
+        large_enough: the mask of the conclusive differences, shape (n,).
+        against: the mask of the differences with the sign that contradicts the claim, shape (n,).
         axes: the variables.
 
     Returns:
-        Variable -> counts at its values in ascending order; of more than MAX_PROFILE_LEVELS values
-        in as many ranges of about equally many differences.
+        Variable -> counts at its values in ascending order; if there are more than
+        MAX_PROFILE_LEVELS values, in as many ranges with about equal numbers of differences.
     """
     found = {}
     for i, name in enumerate(axes.names):
@@ -120,7 +120,7 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
         for i in range(len(axes.names)):
             if i != kind.through and len(kind.pairs):
                 gain, cut = _best_cut(kind.pairs.low[i], kind.against)
-                # -i: of equal gains the variable that the law declares first
+                # -i: among equal gains, the variable that the law declares first
                 best = max(best, (gain, -i, cut))
     gain, i, cut = best[0], -best[1], best[2]
     if gain < MIN_LIKELIHOOD_GAIN:
@@ -129,7 +129,7 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
     low, high = np.concatenate(ends, axis=1)
     codes = np.unique(low)
     parts = {axes.text(i, code, *high[low == code]): codes[codes == code] for code in codes}
-    if len(codes) > MAX_SPLIT_ROWS or len(parts) < len(codes):  # or some are the same in six digits
+    if len(codes) > MAX_SPLIT_ROWS or len(parts) < len(codes):  # or some are equal to six digits
         lower, upper = codes[codes <= cut], codes[codes > cut]
         parts = {
             f"to {axes.text(i, *lower[-1:])}": lower,
@@ -143,7 +143,7 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
 
 
 def _best_cut(code: Codes, against: Mask) -> tuple[float, int]:
-    """The largest gain of parting at a value, and the last value below."""
+    """The largest gain of a split at a value, and the last value below the split."""
     number, failed = np.bincount(code), np.bincount(code, weights=against)
     gain = _likelihood_gain(
         np.cumsum(failed)[:-1], np.cumsum(number)[:-1], np.sum(failed), len(code)
@@ -163,13 +163,15 @@ def _likelihood_gain(
 
 def _likelihood(failed: ArrayLike, number: ArrayLike) -> Array:
     """The maximum binomial log-likelihood of `failed` exceptions among `number` differences."""
-    # xlogy is 0 at 0*log(0), so that an empty side counts nothing
+    # xlogy is 0 at 0*log(0), so that an empty side contributes nothing
     share = np.divide(failed, np.maximum(number, 1))
     return np.asarray(xlogy(failed, share) + xlogy(np.subtract(number, failed), 1 - share))
 
 
 def _exception_counts(kind: ComparedPairs, i: int, which: Codes) -> tuple[int, int] | None:
-    """Exceptions, and differences, at some values; None where they lead from end to end."""
+    """The numbers of exceptions and of differences at some values; None if the differences compare
+    the ends of the variable.
+    """
     inside = np.isin(kind.pairs.low[i], which)
     counts = int(np.sum(kind.against & inside)), int(np.sum(inside))
     return None if i == kind.through else counts

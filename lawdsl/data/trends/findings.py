@@ -11,7 +11,7 @@ from lawdsl.law.law import Law
 
 
 def repeat_findings(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
-    """A warning where rows at one point cannot be distinguished, so that they may not be repeats.
+    """A warning if rows at one point cannot be distinguished, so that they may not be repeats.
 
     Args:
         table_name: the table's name.
@@ -33,7 +33,7 @@ def trend_findings(
         law: the law.
         table_name: the table's name.
         unit: the output's unit.
-        trends: the results, one for each claim.
+        trends: the results, one per claim.
     """
     diagnostics = [
         _contradiction_finding(table_name, unit, trend) for trend in trends if not trend.ok
@@ -53,7 +53,7 @@ def trend_findings(
 
 
 def _contradiction_finding(table_name: str, unit: str, trend: Trend) -> Diagnostic:
-    """A claim that fails in the table: how often, by how much, and where."""
+    """A claim that the table contradicts: how often, by how much, and where."""
     notes = [
         f"{s.against:,} of {s.pairs:,} against; {'; '.join(exceptions(s, unit))}"
         for s in trend.series
@@ -93,7 +93,7 @@ def _size_text(size: float | None, errors: float | None, unit: str) -> str:
 
 
 def _common_range_text(ranges: Iterable[ExceptionRange]) -> str:
-    """`r <= 0.1 (none from 0.2 on)`; empty where nothing telling is common to exceptions."""
+    """`r <= 0.1 (none from 0.2 on)`; empty if exceptions have no informative range in common."""
     parts = []
     for r in ranges:
         far = [] if r.above in (None, r.high) else [f"from {r.above:.6g} on"]

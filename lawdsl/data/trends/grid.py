@@ -30,13 +30,13 @@ class Axes:
         Args:
             i: the index of the variable.
             low: the index of its value at the lower end.
-            high: those of its values at upper ends.
+            high: the indices of its values at the upper ends.
         """
         first, *more = (f"{self.levels[i][code]:.6g}" for code in dict.fromkeys((low, *high)))
         return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
 
     def place(self, pairs: GridValues, number: int) -> str:
-        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`.
+        """The location of one difference as text: `N = 1, r = 0.1 to 0.2`.
 
         Args:
             pairs: the differences.
@@ -73,7 +73,7 @@ def grid_values(
     Args:
         law: the law.
         table: the rows of `runs`, in their order.
-        runs: these rows as the law sees them.
+        runs: these rows, bound to the law.
         labels: further columns that are equal within a comparison.
         error: the variance of each row, nan where it is unknown, shape (rows,).
         unaveraged: the number of leading labels across which measurements are never averaged.
@@ -83,7 +83,8 @@ def grid_values(
     codes = np.array([code for code, _ in coded], dtype=np.int64).reshape(-1, len(table))
     label_codes = np.array([run_numbers(table, [name]) for name in labels], dtype=np.int64)
     label_codes = label_codes.reshape(-1, len(table))
-    # codes twice: the two ends of a measurement are one cell, until differences are taken
+    # the codes are given twice, for the two ends: a measurement is one cell, until differences are
+    # taken
     rows = GridValues(
         runs.target, np.ones(len(table)), error, codes, codes, label_codes, unaveraged
     )

@@ -19,7 +19,9 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True)
 class Slope:
-    """The claim that `sense` times the output's derivative by these variables is nonnegative."""
+    """The claim that `sense` times the derivative of the output with respect to these variables is
+    nonnegative.
+    """
 
     wrt: tuple[str, ...]
     sense: int
@@ -75,7 +77,7 @@ def rows_of_claim(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
     Args:
         law: the law.
         claim: the claim.
-        runs: the rows as the law sees them.
+        runs: the rows, bound to the law.
     """
     names = [q.name for q in law.variables]
     met = np.ones(runs.columns.shape[1], dtype=bool)

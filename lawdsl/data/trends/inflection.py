@@ -30,7 +30,7 @@ from lawdsl.law.law import Law, Quantity
 LEVEL = 0.95
 TAIL = (1 - LEVEL) / 2
 MIN_DF_OF_REPEATS = (
-    2  # degrees of freedom of repeats that are heard, where they say that there is more noise
+    2  # degrees of freedom of repeats that are taken into account, if they indicate more noise
 )
 
 
@@ -41,7 +41,7 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
         law: the law.
         table: the table, possibly with rows excluded.
         runs: the rows that are used.
-        run: columns that identify training runs; `run` and `seed` where none is given.
+        run: columns that identify training runs; by default `run` and `seed`.
     """
     claims = [
         (claim, slope)
@@ -105,7 +105,7 @@ def inflection(
     noise = _noise(curves, repeats, about, scale) if len(curves) else None
     if noise is None:
         return None
-    curves = replace(curves, value=-slope.sense * curves.value)  # above 0 where the claim fails
+    curves = replace(curves, value=-slope.sense * curves.value)  # positive where the claim fails
     surely = critical_value(noise.df, scale.chance / len(curves))
     if not np.any(curves.value > surely * noise.error):
         return None
@@ -124,7 +124,7 @@ def inflection(
         )
 
     crossings = [crossing_of(n, sure) for n in range(len(groups))]
-    # a place at which nothing shows must not widen what is known of the others
+    # a place without a detected inflection must not widen the results for the others
     failing = [n for n, one in enumerate(crossings) if one.fails and one.high is not None]
     shared = CriticalErrors(critical_value(noise.df, TAIL / max(len(failing), 1)), surely)
     estimate, low, high = _largest_ratio(
@@ -150,8 +150,8 @@ def _largest_ratio(
     """The largest of some ratios, and the ends of its interval.
 
     Args:
-        failing: each by itself.
-        shared: the same, with the chance of being wrong divided among them.
+        failing: the inflections, each tested individually.
+        shared: the same, with the error probability divided among them (Bonferroni).
     """
     highs = [one.high for one in failing if one.high is not None]
     if not highs:
@@ -162,8 +162,8 @@ def _largest_ratio(
 
 
 def only_share_variable(law: Law, slope: Slope) -> Quantity | None:
-    """The only variable that is a share; None if there is none, or several, or if
-    `slope` is not a first derivative, or is the derivative by that share.
+    """The only variable that is a share; None if there is none, or several, or if `slope` is not a
+    first derivative, or is the derivative with respect to that share.
 
     Args:
         law: the law.
@@ -195,10 +195,11 @@ class _Noise:
 def _noise(
     curves: GridValues, repeats: RepeatScatter, about: RepeatScatter, scale: DifferenceScale
 ) -> _Noise | None:
-    """The standard errors of slopes: from a column, from repeats, or from scatter about the curves.
+    """The standard errors of slopes: from a column, from repeats, or from the scatter about the
+    curves.
 
-    Repeats are preferred, as runs differ by more than their points scatter. Where they are few, the
-    larger of both estimates is used.
+    Repeats are preferred, since runs differ by more than their points scatter. If repeats are few,
+    the larger of both estimates is used.
     """
     if not np.isnan(curves.error).any():
         return _Noise(np.sqrt(curves.error), "column", None)
@@ -208,7 +209,7 @@ def _noise(
     if not sources:
         return None
     sizes = [max(np.sqrt(s.squares / s.df), scale.least) for _, s in sources]
-    # compared with their quantiles: few degrees of freedom make an estimate less certain
+    # compared by their quantiles: few degrees of freedom make an estimate less certain
     best = int(
         np.argmax(
             [x * critical_value(s.df, TAIL) for x, (_, s) in zip(sizes, sources, strict=True)]
@@ -219,9 +220,9 @@ def _noise(
 
 
 def _share_curves(curves: GridValues, along: int, wrt: int) -> Iterator[Codes]:
-    """Curves that differ in the share alone, by rising share."""
+    """Groups of curves that differ in the share only, in ascending order of the share."""
     others = np.delete(curves.low, [along, wrt], axis=0)
-    # the row of zeros: `unique` needs a key even where the share is all that varies
+    # a row of zeros, since `unique` needs a key even if the share is the only variable
     keys = np.concatenate([others, curves.labels, np.zeros((1, len(curves)), dtype=np.int64)])
     group = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     for number in range(int(group.max()) + 1):

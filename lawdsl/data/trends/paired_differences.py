@@ -1,8 +1,8 @@
-"""Measurements on a grid -> the differences that claims on derivatives are about.
+"""Measurements on a grid -> the differences that test claims on derivatives.
 
 A first derivative in x compares two neighbours, y_2 - y_1; a mixed one the four corners of a
 rectangle, (y_22 - y_12) - (y_21 - y_11); a second one three values in a row, by the height of the
-chord over the middle point, (1 - w)·y_1 + w·y_3 - y_2 with w = (x_2 - x_1)/(x_3 - x_1).
+chord above the middle point, (1 - w)·y_1 + w·y_3 - y_2 with w = (x_2 - x_1)/(x_3 - x_1).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LEVEL_RTOL = 1e-9  # relative difference of values that are equal but for rounding
+LEVEL_RTOL = 1e-9  # relative difference of values that are equal up to rounding
 LEVEL_ATOL = 1e-14  # relative to the largest value: rounding error of a 0: 1 - 0.7 - 0.3
 
 
@@ -27,7 +27,8 @@ class GridValues:
 
     Attributes:
         value: shape (n,).
-        spread: its variance in units of that of one measurement, all being independent, shape (n,).
+        spread: its variance in units of that of one measurement, if these are independent, shape
+            (n,).
         error: its variance from the standard errors of the measurements, nan where unknown, shape
             (n,).
         low: codes of the variables' values at the lower end, shape (variables, n).
@@ -89,22 +90,21 @@ def distinct_codes(values: Array) -> tuple[Codes, Array]:
 def paired_differences(
     rows: GridValues, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
 ) -> tuple[GridValues, RepeatScatter]:
-    """The differences that a claim on a derivative compares, and the scatter of repeats.
+    """The differences that test a claim on a derivative, and the scatter of repeats.
 
-    Labels within which a variable varies stay equal while it is followed (the run, while D grows);
-    over the other labels (the run, while r differs) measurements are averaged, as are repeats at
-    the end.
+    Labels within which a variable varies are equal in a comparison along it (the run, for D); over
+    the other labels (the run, for r) measurements are averaged, and so are repeats at the end.
 
     Args:
         rows: the measurements.
         order: the indices of one or two variables, differenced one after the other; the same index
             twice for a second derivative.
         levels: the distinct values of each variable.
-        ends: compare the first with the last of at least three values of the first variable,
-            instead of neighbours.
+        ends: whether to compare the first with the last of at least three values of the first
+            variable, instead of neighbours.
     """
     pairs, scatter = rows, RepeatScatter()
-    # repeats are averaged before each difference, so that they do not multiply the pairs
+    # repeats are averaged before each difference, so that they do not multiply the number of pairs
     for step, i in enumerate(dict.fromkeys(order)):
         pairs, more = merge_repeats(pairs, varies_within_labels(pairs, i))
         scatter += more
@@ -121,7 +121,7 @@ def paired_differences(
 def merge_repeats(
     pairs: GridValues, kept_labels: Mask | None = None
 ) -> tuple[GridValues, RepeatScatter]:
-    """The means of all measurements at one place, and their scatter about these.
+    """The means of all measurements at one place, and their scatter about the means.
 
     Args:
         pairs: the measurements.
@@ -186,7 +186,7 @@ def _neighbour_indices(line: Codes) -> Codes:
 
 
 def _end_indices(line: Codes) -> Codes:
-    """The first and the last of each line of three values at least."""
+    """The first and the last row of each line of at least three values."""
     _, first, count = np.unique(line, return_index=True, return_counts=True)
     return np.array([first, first + count - 1])[:, count >= 3]
 

@@ -24,9 +24,12 @@ class ExceptionRange:
         variable: its name.
         low: the smallest of its values in an exception.
         high: the largest of its values in an exception.
-        below: the value down from which there is no exception; None without such a value.
-        above: the value up from which there is no exception; None without such a value.
-        gain: the gain in log-likelihood from different shares of exceptions inside and outside.
+        below: the largest value below the range at which there is no exception; None if there is no
+            lower value.
+        above: the smallest value above the range at which there is no exception; None if there is
+            no higher value.
+        gain: the gain in log-likelihood from different shares of exceptions inside and outside the
+            range.
     """
 
     variable: str
@@ -63,7 +66,7 @@ class DifferenceNoise:
             empty where the noise is unknown.
         error: the median standard error of a difference, in the output's unit; None where unknown.
         df: degrees of freedom; None where the standard errors are given.
-        limit: the number of standard errors below which a difference is too small to tell.
+        limit: the number of standard errors below which a difference is inconclusive.
     """
 
     source: str = ""
@@ -111,10 +114,10 @@ class DifferenceSeries:
         median_errors: the median of those against, in standard errors.
         noise: the noise of the differences.
         ranges: the ranges shared by those against.
-        sure_ranges: the ranges shared by those beyond chance.
+        sure_ranges: the ranges shared by the significant ones.
         contradicts: whether they contradict the claim.
-        profiles: variable -> the differences along its values, those of many values in ranges of
-            about equally many; without variables that have one value.
+        profiles: variable -> counts of differences at its values, or in ranges with about equal
+            numbers of differences if there are many values; variables with one value are omitted.
     """
 
     compared: str
@@ -140,13 +143,13 @@ class Crossing:
     """The share at which a claim on a slope begins to hold, all else equal.
 
     Attributes:
-        at: the values that are equal, `N = 1.8`; empty where there are no other variables.
-        estimate: the share at which the slope changes its sign; None where it does not between
+        at: the fixed values of the other variables, `N = 1.8`; empty without other variables.
+        estimate: the share at which the slope changes its sign; None if it does not change between
             measured shares.
         low: lower end of the interval.
         high: upper end of the interval; both are None where nothing can be concluded.
         why: the reason why nothing can be concluded; empty otherwise.
-        fails: whether the claim fails at some share, beyond chance.
+        fails: whether the claim fails significantly at some share.
     """
 
     at: str
@@ -163,14 +166,14 @@ class Inflection:
 
     Attributes:
         share: the variable that is a share.
-        of: the law's output.
+        of: the name of the law's output.
         by: the variable with which the output is claimed to rise or fall.
         rises: whether it rises with that variable below the share, against the claim; else it
             falls.
-        estimate: the largest of the estimates at places where the claim fails beyond chance; None
-            where one of these has no estimate.
-        low: lower end of the interval; None where no place has one.
-        high: upper end of the interval; None where no place has one.
+        estimate: the largest of the estimates at places where the claim fails significantly; None
+            if one of these has no estimate.
+        low: lower end of the interval; None if no place has one.
+        high: upper end of the interval; None if no place has one.
         level: the confidence level of the intervals.
         noise: the source of the standard errors: a `column`, `repeats` of the curves, or the
             `scatter` of points about them, which does not include the variation between runs.
@@ -210,8 +213,8 @@ class Split:
     Attributes:
         variable: its name.
         gain: the gain in log-likelihood from a split at one of its values.
-        parts: value or range -> for each series (against, pairs); None where the series follows the
-            variable from end to end.
+        parts: value or range -> (against, pairs) for each series; None if the series compares the
+            ends of the variable.
     """
 
     variable: str
@@ -229,8 +232,8 @@ class Trend:
         verdict: `holds`, `exceptions`, `contradicted`, `too small to tell` or `nothing to compare`.
         why: the reason why nothing can be concluded; empty otherwise.
         series: the differences, neighbours first.
-        split: the location of the exceptions, where one variable explains it.
-        inflection: the share below which the claim fails, where the table shows that it does.
+        split: the location of the exceptions, if one variable explains it.
+        inflection: the share below which the claim fails, if the table shows that it does.
     """
 
     claim: str
@@ -260,8 +263,7 @@ class Trends(Presented):
         dropped: the number of invalid rows that were excluded.
         where: the conditions by which rows were selected.
         columns: variable or output -> the column it was read from.
-        held: columns other than the variables that are equal within a comparison; repeats differ in
-            them.
+        held: further columns that are equal within a comparison; repeats may differ in them.
         by: columns that are equal within a comparison and in which repeats do not differ.
         unit: the output's unit; empty where it has none.
         trends: the claims, in the law's order.

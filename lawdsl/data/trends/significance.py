@@ -1,11 +1,11 @@
-"""Differences and their noise -> a series: the claimed signs, and whether others are chance.
+"""Differences and their noise -> a series: the claimed signs, and the significance of the others.
 
 A difference d with standard error s is significant if |d|/s exceeds the quantile of the normal
 distribution, or of Student's t with the degrees of freedom of s. Over m differences and all claims
 the level is divided by their number (Bonferroni; Dunn (1961), "Multiple comparisons among means",
-Journal of the American Statistical Association 56). Signs alone are compared by the sign test: the
-mean sign against the claim must exceed 3/sqrt(n) (Dixon and Mood (1946), "The statistical sign
-test", Journal of the American Statistical Association 41).
+Journal of the American Statistical Association 56). The signs are also tested without their sizes,
+by the sign test: the mean sign against the claim must exceed 3/sqrt(n) (Dixon and Mood (1946), "The
+statistical sign test", Journal of the American Statistical Association 41).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lawdsl.data.trends.paired_differences import (
 from lawdsl.data.trends.result import DifferenceNoise, DifferenceSeries
 
 MIN_STANDARD_ERRORS = 2.0  # standard errors: a smaller difference is inconclusive
-# Probability that chance alone contradicts any claim of a law whose variables have no effect.
+# Probability that some claim of a law is contradicted by chance if no variable has an effect.
 FAMILYWISE_ERROR_RATE = 0.01
 MIN_DF = 5  # degrees of freedom: with fewer the variance of repeats is too uncertain
 ROUNDING_RTOL = 1e-12  # relative to the largest value: below it, a difference is rounding error
@@ -36,12 +36,12 @@ SIGN_TEST_DEVIATIONS = 3.0  # critical value of the sign test, in standard devia
 
 @dataclass(frozen=True)
 class DifferenceScale:
-    """The scale on which all differences in a table are judged.
+    """The scale on which all differences in a table are tested.
 
     Attributes:
         rows: the scatter of repeated rows.
         least: differences up to this size are rounding errors, in the output's unit.
-        chance: the probability that chance contradicts a claim by the differences of one kind.
+        chance: the error probability of the test of one claim by the differences of one kind.
     """
 
     rows: RepeatScatter
@@ -82,7 +82,7 @@ def difference_series(
     """
     error, noise = _noise(pairs, repeats, scale)
     as_claimed = sense * pairs.value
-    # where the noise is unknown, signs still count, but nothing is beyond chance by its size
+    # if the noise is unknown, the signs still count, but no difference is significant by its size
     times = np.zeros(len(pairs)) if noise.limit is None else as_claimed / error
     large_enough = (np.abs(as_claimed) > scale.least) & (np.abs(times) >= (noise.limit or 0.0))
     against = large_enough & (as_claimed < 0)
@@ -112,14 +112,14 @@ def difference_series(
 def _noise(
     pairs: GridValues, repeats: RepeatScatter, scale: DifferenceScale
 ) -> tuple[Array, DifferenceNoise]:
-    """The standard error of each difference, shape (n,), and where it is known from."""
+    """The standard error of each difference, shape (n,), and the source of the standard errors."""
     if not np.isnan(pairs.error).any():
         error = np.sqrt(pairs.error)
         return error, DifferenceNoise("column", float(np.median(error)), None, critical_value(None))
     for source, scatter in (("repeats", repeats), ("repeated rows", scale.rows)):
         if (
             scatter.df >= MIN_DF and scatter.squares > scatter.df * scale.least**2
-        ):  # exact copies are not repeats
+        ):  # exact copies do not count as repeats
             error = np.sqrt(scatter.squares / scatter.df * pairs.spread)
             return error, DifferenceNoise(
                 source, float(np.median(error)), scatter.df, critical_value(scatter.df)
@@ -138,11 +138,11 @@ def critical_value(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS
 
 
 def _fails_sign_test(pairs: GridValues, as_claimed: Array, least: float) -> bool:
-    """Whether the differences against a claim outnumber the others beyond chance, by the sign test.
+    """Whether differences against a claim outnumber the others significantly, by the sign test.
 
-    mean(sign against the claim) > 3/sqrt(n), where n is the smallest number of differences counted
-    without one of the variables that are equal within each difference, since its values may come
-    from one run.
+    The criterion is mean(sign against the claim) > 3/sqrt(n). Here n is the smallest number of
+    distinct differences after omitting one of the variables that are equal within each difference,
+    since all its values may come from one run.
     """
     signs = np.sign(np.where(np.abs(as_claimed) > least, as_claimed, 0.0))
     locations, counts = np.stack([pairs.low, pairs.high]), [len(pairs)]

@@ -22,7 +22,8 @@ from lawdsl.data.trends.paired_differences import (
 )
 
 MAX_CURVE_DEGREE = (
-    3  # of the smooth curve in the logarithm about which values scatter; less for short ones
+    # degree of the smooth curve in the logarithm about which values scatter; lower for short curves
+    3
 )
 
 
@@ -31,10 +32,10 @@ def slopes(
 ) -> tuple[GridValues, RepeatScatter, RepeatScatter]:
     """The slope of each curve along the logarithm of a variable, over the whole curve.
 
-    It is the slope of the least-squares line. A curve may fall first and rise later, and its end
-    alone consists of a few noisy values; but a curve that falls everywhere never has a positive
-    slope, and one that rises everywhere never a negative one. So its sign is evidence for or
-    against a claim.
+    It is the slope of the least-squares line. A curve may first fall and then rise, and its last
+    part consists of a few noisy values. But a curve that decreases everywhere never has a positive
+    slope, and one that increases everywhere never a negative one; so the sign of the slope is
+    evidence for or against a claim.
 
     Args:
         rows: the measurements.
@@ -69,7 +70,7 @@ def slopes(
         rest = rest - basis[-1] * _ratio(total(basis[-1] * rest), total(basis[-1] ** 2))
     weight = basis[1] / total(basis[1] ** 2)
     low, high = pairs.low[:, first], pairs.high[:, first]
-    low[i] = high[i] = 0  # curves of other lengths are repeats too
+    low[i] = high[i] = 0  # curves of other lengths count as repeats, too
     curves = replace(
         pairs.take(first),
         value=np.add.reduceat(weight * pairs.value, first),
@@ -78,7 +79,7 @@ def slopes(
         low=low,
         high=high,
     )
-    # degrees of freedom: the points of a curve less the coefficients of its polynomial
+    # degrees of freedom: the number of points of a curve minus the number of coefficients
     spare = np.maximum(count - 1 - np.clip(count - 2, 1, MAX_CURVE_DEGREE), 0)
     mean_slopes, repeats = merge_repeats(curves)
     return (

@@ -53,39 +53,39 @@ def trends(
 ) -> Trends:
     """Compare every trend that a law claims with a table of measurements, without a fit.
 
-    For ∂L/∂D < 0 each two neighbouring values of D are compared at which all else is equal, and,
-    where three or more lie on a line, the first of them with the last; for ∂²L/∂D∂r < 0 the corners
-    of each smallest rectangle; for L convex in r each value with the line between its neighbours.
-    Values that were measured repeatedly are averaged.
+    For ∂L/∂D < 0, neighbouring values of D are compared at which all else is equal, and the first
+    with the last value if there are three or more; for ∂²L/∂D∂r < 0, the corners of each smallest
+    rectangle; for L convex in r, each value with the chord between its neighbours. Repeated
+    measurements are averaged.
 
-    A difference within 2 standard errors is too small to tell. Standard errors are those of a
-    column, taken as independent; else they are estimated from repeats, pooled: of the same
-    differences (other seeds), or, where these have fewer than 5 degrees of freedom, of the same
-    rows. With few degrees of freedom it takes as many more standard errors as Student's
-    distribution says.
+    A difference within 2 standard errors is inconclusive. Standard errors are those of a column,
+    whose errors are assumed to be independent; else they are a pooled estimate from repeats of the
+    same differences (other seeds), or, if these have fewer than 5 degrees of freedom, of the same
+    rows. With few degrees of freedom the threshold is the corresponding quantile of Student's
+    distribution.
 
-    A claim is contradicted where a difference against it is so large that chance would make one
-    such in 100 tables if nothing moved at all (Bonferroni's bound over all differences and claims,
-    so they need not be independent), or where those against outnumber the others by more than 3 of
-    the standard deviations that tossed coins have: as many coins as differences, counted without
-    the variable in which most of them are crowded, since those may come from one run.
+    A claim is contradicted if a difference against it is significant at the 1 % level over the
+    table (Bonferroni's bound over all differences and claims, which need not be independent), or if
+    the differences against it outnumber the others by more than 3 standard deviations under the
+    null hypothesis of random signs (sign test). The number of differences in the sign test is that
+    without the variable in which most of them are concentrated, since those may come from one run.
 
-    That L rises with D below some share was seen in D-CPT (Que et al. (2024), arXiv:2406.01375,
-    appendix I.3), which calls it the inflection ratio. It is estimated where the law has a variable
-    that is a share, and curves rise at some value of it beyond chance;
-    `lawdsl.data.trends.inflection` says how.
+    Que et al. (2024), arXiv:2406.01375, appendix I.3 (D-CPT), observed that L rises with D below
+    some share, which they call the inflection ratio. It is estimated if the law has a variable that
+    is a share, and curves rise significantly at some value of it; see
+    `lawdsl.data.trends.inflection`.
 
     Args:
         law: the law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         se: the column of the standard errors of the output, in its unit.
-        run: columns that identify training runs, and so repeats; `run` and `seed` where none is
-            given and the table has them. Runs are compared with themselves; with others only over
-            what does not vary within any of them.
+        run: columns that identify training runs, and so repeats; by default `run` and `seed`, if
+            the table has them. Variables that vary within runs are compared within each run; others
+            between runs.
         by: further columns that must be equal within a comparison, such as a schedule; rows that
             differ in them are not repeats.
         where: one condition that rows must meet, or several.
-        settings: other values of settings of the law.
+        settings: values of settings that replace the law's own.
         drop_bad: exclude invalid rows, and count them, instead of refusing the table.
         columns: variable or output -> column, where the names differ.
         named_columns: variable or output -> column as keyword arguments, L="loss".
@@ -135,7 +135,7 @@ def trends(
 
 @dataclass(frozen=True)
 class _TrendTask:
-    """The measurements at cells of a grid, and what the claims on them are tested with."""
+    """The measurements at cells of a grid, and the inputs of the tests of claims."""
 
     law: Law
     runs: Runs
@@ -146,7 +146,7 @@ class _TrendTask:
 
 
 def _trend_task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
-    """The rows at cells of a grid; the first labels mean more than a repetition."""
+    """The rows at cells of a grid; over the first labels measurements are never averaged."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
     rows, axes = grid_values(law, table, runs, runs.run_columns, error, unaveraged)
     claims = sum(claimed_slope(law, claim.claim) is not None for claim in law.claims)
@@ -180,7 +180,7 @@ def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
     if why:
         return Trend(text, claim.expect, "nothing to compare", why)
     rows = task.rows.take(rows_of_claim(task.law, claim, task.runs))
-    # first the variable that varies within more labels: the one along runs
+    # first the variable that varies within more labels, which is the one along runs
     numbers = [task.axes.names.index(name) for name in slope.wrt]
     order = sorted(numbers, key=lambda i: -int(np.sum(varies_within_labels(task.rows, i))))
     looked_at: list[tuple[DifferenceSeries, ComparedPairs]] = []
@@ -221,7 +221,7 @@ def _comparison_title(names: Sequence[str], ends: bool) -> str:
 
 
 def _untestable_reason(task: _TrendTask, slope: Slope, rows: GridValues) -> str:
-    """Why there is nothing to compare."""
+    """The reason why there is nothing to compare."""
     for name in slope.wrt if len(rows) else ():
         i = task.axes.names.index(name)
         if len(np.unique(rows.low[i])) == 1:

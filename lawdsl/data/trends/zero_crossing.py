@@ -35,12 +35,12 @@ def crossing(
     The estimate is the zero of the piecewise linear interpolant of the slopes after isotonic
     regression. The interval consists of all shares x at which a slope of 0 is not rejected. Between
     two measured shares, with w = (x - x_1)/(x_2 - x_1), that is |(1 - w)·s_1 + w·s_2| <= z·sqrt((1
-    - w)²·e_1² + w²·e_2²) + c·(x_2 - x_1)²/2·w·(1 - w), where c is the second derivative that the
-    neighbouring slopes certainly show. A gap at the end has such neighbours on one side only, so
-    any share in it is possible. Nothing is known below the first share or above the last.
+    - w)²·e_1² + w²·e_2²) + c·(x_2 - x_1)²/2·w·(1 - w), where c is a bound of the second derivative
+    from the neighbouring slopes. A gap at the end has neighbours on one side only, so any share in
+    it is possible. Nothing is known below the first share or above the last.
 
     Args:
-        location: the values that are equal, as text.
+        location: the fixed values of the other variables, as text.
         shares: the shares in ascending order, shape (n,).
         slope: the slope at each share, positive where the claim fails, shape (n,).
         error: the standard error of each slope, shape (n,).
@@ -53,7 +53,7 @@ def crossing(
         why = f"the trend is as claimed at {down[0]:.6g}, and is not at {up[-1]:.6g}"
         return Crossing(location, None, None, None, why, fails)
     low, high = _interval(shares, slope, error, sure.one)
-    # the sign is certain at these shares, so that the zero lies between them
+    # the sign is significant at these shares, so that the zero lies between them
     low, high = max([low, *up[-1:]]), min([high, *down[:1]])
     if (low, high) == (0.0, 1.0):
         return Crossing(location, None, None, None, "the noise hides it", fails)
@@ -73,7 +73,7 @@ def _estimate(shares: Array, slope: Array, error: Array) -> float | None:
 
 
 def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[float, float]:
-    """From the first to the last share at which the slope may be 0."""
+    """The interval from the first to the last share at which a slope of 0 is not rejected."""
     room = times * error
     may = [0.0, shares[0]] if slope[0] <= room[0] else []
     may += [shares[-1], 1.0] if slope[-1] >= -room[-1] else []
@@ -86,7 +86,7 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
         off = np.hypot(lower_weight * room[k], upper_weight * room[k + 1])
         curvature = curvatures[k] * (shares[k + 1] - shares[k]) ** 2 / 2
         off += curvature * lower_weight * upper_weight if np.isfinite(curvature) else np.inf
-        # the slope falls from one share to the next, whatever way it takes
+        # the slope falls from one share to the next, whatever its course
         top, bottom = np.max(slope[near] + room[near]), np.min(slope[near] - room[near])
         zero = (np.maximum(line - off, bottom) <= 0) & (np.minimum(line + off, top) >= 0)
         zeros = (lower_weight * shares[k] + upper_weight * shares[k + 1])[zero]
@@ -95,15 +95,16 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
 
 
 def _examined_shares(top: float, bottom: float) -> Array:
-    """The grid between two measured shares: even steps, and the zero of the linear interpolant."""
+    """The grid between two measured shares: evenly spaced, and the zero of the linear interpolant."""
     steps = np.linspace(0, 1, STEPS_BETWEEN_SHARES + 1)
     return np.union1d(steps, [top / (top - bottom)]) if top * bottom < 0 else steps
 
 
 def _second_derivatives(shares: Array, slope: Array, error: Array) -> Array:
-    """The second derivative of the slope in each gap, less its own noise.
+    """The second derivative of the slope in each gap, minus its standard error.
 
-    It is that of the three shares on either side, the larger; infinite where one side has none.
+    It is the larger of the values from the three shares on either side; infinite if one side has
+    too few.
     """
     gap = np.diff(shares)
     if len(gap) < 2:

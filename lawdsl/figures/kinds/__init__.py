@@ -1,1 +1,1 @@
-"""A module a kind of figure."""
+"""The kinds of figures, one module each."""

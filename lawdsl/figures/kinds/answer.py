@@ -1,4 +1,6 @@
-"""`answer`: the goal and the constraints along the unknowns, the answer with its intervals."""
+"""`answer`: the goal and the constraints as functions of the unknowns, and the answer with its
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,13 @@ from lawdsl.solving.result_under_law_error import Ends
 Array = NDArray[np.float64]
 
 MAX_CURVES = 6
-MAX_CONSTRAINTS = 3  # that have a panel each; of more, the feasible part is shaded only
+# constraints with a panel each; if there are more, only the feasible part is shaded
+MAX_CONSTRAINTS = 3
 WIDTH, HEIGHT, CONSTRAINT_HEIGHT = 430, 220, 150
 SLICE_WIDTH, SLICE_HEIGHT = 260, 150
 SHADE = 0.13  # opacity
 NOISE_BAR, LAW_BAR = 4.5, 1.8  # px
-WIDE = 640  # px of panels beside each other, for the titles above them
+WIDE = 640  # px: width of panels side by side, to which the titles above them are wrapped
 
 
 def answer_figure(answer: Answer, *, x: str | None = None) -> Figure:
@@ -38,7 +41,8 @@ def answer_figure(answer: Answer, *, x: str | None = None) -> Figure:
 
     Args:
         answer: the answer.
-        x: the unknown along which the goal is drawn; by default each, others being as in the answer.
+        x: the unknown on the horizontal axis; by default one panel for each, the others fixed at
+            the answer.
 
     Raises:
         LawdslError: an unknown that the question does not have (G0104); an answer that has nothing
@@ -73,14 +77,14 @@ def answer_figure(answer: Answer, *, x: str | None = None) -> Figure:
 
 
 def _curves(answer: Answer, x: str | None, notes: list[str]) -> tuple[Curve, ...]:
-    """The curves that are drawn.
+    """The curves to draw.
 
     Raises:
-        LawdslError: there is none (G0111).
+        LawdslError: there are no curves (G0111).
     """
     names = [u.name for u in answer.unknowns]
     curves = answer.curves(*([x] if x is not None else names[:MAX_CURVES]))
-    if x is not None and not curves:  # it follows from the unknown that is varied
+    if x is not None and not curves:  # an equation determines it from the unknown that is varied
         curves = answer.curves()[:1]
     curves = tuple(c for c in curves if np.isfinite(c.goal).any())
     if not curves:
@@ -101,7 +105,7 @@ def _curves(answer: Answer, x: str | None, notes: list[str]) -> tuple[Curve, ...
 
 
 def _table(curves: Sequence[Curve]) -> dict[str, list[Any]]:
-    """The tidy table: a row a point of a curve."""
+    """The tidy table: one row per point of a curve."""
     columns: dict[str, list[Any]] = {
         "unknown": [[curve.unknown] * len(curve.x) for curve in curves],
         "value": [curve.x for curve in curves],
@@ -122,7 +126,7 @@ def _table(curves: Sequence[Curve]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """The axes of a panel: an unknown, and what is drawn along it."""
+    """The axes of a panel: an unknown, and the quantities drawn along it."""
 
     curve: Curve
     title: str
@@ -132,7 +136,7 @@ class _Panel:
 
     @classmethod
     def of(cls, curve: Curve, title: str, columns: Sequence[Array], centre: float | None) -> _Panel:
-        """A panel in which columns are seen, and a value."""
+        """A panel whose vertical axis shows the given columns and the value `centre`."""
         values = np.concatenate(columns)
         if theme.is_logarithmic(values):
             finite = values[np.isfinite(values)]
@@ -153,7 +157,7 @@ class _Panel:
         return theme.ranged_y(field, self.title, self.low, self.high, logarithmic=log)
 
     def inside(self, values: Array) -> Array:
-        """Values, nan where they leave the panel."""
+        """The values, replaced by nan where they are outside the panel."""
         return np.where((values >= self.low) & (values <= self.high), values, np.nan)
 
     def chosen(self, answer: Answer) -> Chosen | None:
@@ -165,7 +169,7 @@ class _Panel:
 
 
 def _panels(answer: Answer, curve: Curve, notes: list[str]) -> Any:
-    """The goal, and each constraint, above each other along one unknown."""
+    """The goal and each constraint against one unknown, in panels below each other."""
     constraints = [c for c in curve.constraints if np.isfinite(c.margin).any()]
     if len(constraints) > MAX_CONSTRAINTS:
         notes.append(f"{MAX_CONSTRAINTS} of {len(constraints)} constraints have a panel")
@@ -189,8 +193,7 @@ def _goal_panel(
     labels: bool,
     goals: Sequence[Array] = (),
 ) -> Any:
-    """The goal along an unknown, with its interval and the answer; `goals` are all that its axis
-    has to show."""
+    """The goal along an unknown, with its interval and the answer; its axis covers `goals`."""
     title = goal_title(curve.goal_text, curve.goal_unit)
     centre = answer.goal.value if answer.goal is not None else None
     seen = [*(goals or (curve.goal, curve.low, curve.high))]
@@ -208,10 +211,10 @@ def _goal_panel(
         layers.append(band.encode(x=panel.x("x"), y=panel.y("low"), y2="high:Q"))
     line = drawn.mark_line(color=theme.BLUE, strokeWidth=1.8)
     layers.append(line.encode(x=panel.x("x"), y=panel.y("goal")))
-    layers += _vertical(answer, panel, labels=labels)
+    layers += _answer_lines(answer, panel, labels=labels)
     if answer.goal is not None:
         layers += _answer_marks(answer, panel, answer.goal.value)
-    layers += _compared(answer, panel, curve.goal)
+    layers += _compared_marks(answer, panel, curve.goal)
     return alt.layer(*layers).properties(width=width, height=height)
 
 
@@ -243,12 +246,12 @@ def _constraint_panel(
             ),
         ),
         *theme.key(names, colors, dashes, WIDTH),
-        *_vertical(answer, panel, labels=labels),
+        *_answer_lines(answer, panel, labels=labels),
     ]
     if at is not None:
         layers += _answer_marks(answer, panel, at)
     if labels:
-        layers += _compared(answer, panel, constraint.left)
+        layers += _compared_marks(answer, panel, constraint.left)
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 
 
@@ -256,7 +259,7 @@ def _constraint_panel(
 
 
 def _slices(answer: Answer, curves: Sequence[Curve]) -> Any:
-    """The goal along each unknown, beside each other."""
+    """The goal along each unknown, in panels side by side."""
     size = (SLICE_WIDTH, SLICE_HEIGHT)
     goals = [values for c in curves for values in (c.goal, c.low, c.high)]
     panels = [_goal_panel(answer, curve, *size, labels=False, goals=goals) for curve in curves]
@@ -267,7 +270,7 @@ def _slices(answer: Answer, curves: Sequence[Curve]) -> Any:
 
 
 def _shade(panel: _Panel) -> Any:
-    """The feasible parts."""
+    """The shading of the feasible parts."""
     allowed, x = panel.curve.allowed, panel.curve.x
     edges = np.flatnonzero(np.diff(np.concatenate([[0], allowed, [0]])))
     table = {"from": x[edges[::2]], "to": x[edges[1::2] - 1]}
@@ -276,8 +279,9 @@ def _shade(panel: _Panel) -> Any:
 
 
 def _answer_marks(answer: Answer, panel: _Panel, y: float) -> Iterator[Any]:
-    """The answer as a point, and its intervals as bars: thick from noise, thin with the error of
-    the laws."""
+    """The answer as a point, and its intervals as bars: thick for the noise of the fits, thin with
+    the error of the laws.
+    """
     chosen, wrong, goal = panel.chosen(answer), answer.law_error, answer.goal
     if chosen is None:
         return
@@ -300,9 +304,10 @@ def _answer_marks(answer: Answer, panel: _Panel, y: float) -> Iterator[Any]:
     yield mark.encode(x=panel.x("x"), y=panel.y("y"))
 
 
-def _compared(answer: Answer, panel: _Panel, along: Array) -> Iterator[Any]:
-    """The choices that the answer is compared with, on a curve along the unknown or, where other
-    unknowns differ too, at their goal."""
+def _compared_marks(answer: Answer, panel: _Panel, along: Array) -> Iterator[Any]:
+    """The choices that the answer is compared with, on a curve along the unknown; or at the value
+    of their goal, where other unknowns differ too.
+    """
     curve = panel.curve
     points = []
     for choice in answer.compared:
@@ -323,8 +328,8 @@ def _compared(answer: Answer, panel: _Panel, along: Array) -> Iterator[Any]:
         yield mark.encode(x=panel.x("x"), y=panel.y("y"))
 
 
-def _vertical(answer: Answer, panel: _Panel, *, labels: bool) -> Iterator[Any]:
-    """Lines at the answer and at the safe answer, with their names at the top."""
+def _answer_lines(answer: Answer, panel: _Panel, *, labels: bool) -> Iterator[Any]:
+    """Vertical lines at the answer and at the safe answer, labelled at the top."""
     chosen, safe, name = panel.chosen(answer), answer.safe, panel.curve.unknown
     lines = [] if chosen is None else [(chosen.value, "answer", theme.GREY, [1, 0])]
     if safe is not None and safe.ok and name in safe.unknowns:
@@ -334,7 +339,8 @@ def _vertical(answer: Answer, panel: _Panel, *, labels: bool) -> Iterator[Any]:
         table = {"x": [x], "name": [words]}
         mark = chart_of(table).mark_rule(color=color, strokeDash=dash, strokeWidth=0.9)
         yield mark.encode(x=panel.x("x"))
-        if labels and len(lines) > 1:  # of two that are close, one has its name on either side
+        # two lines that are close have their labels on opposite sides
+        if labels and len(lines) > 1:
             side: dict[str, Any] = (
                 {"align": "left", "dx": 4} if number else {"align": "right", "dx": -4}
             )

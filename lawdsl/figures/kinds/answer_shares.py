@@ -1,4 +1,6 @@
-"""Unknowns with labels, such as the shares of a mixture: each with its interval; the goal along."""
+"""Unknowns with labels, such as the shares of a mixture: a bar with interval for each, and the goal
+along each.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ from lawdsl.solving.result import Answer, Chosen
 
 WIDTH, ROW, CURVES_HEIGHT = 400, 24, 190
 MAX_ROWS = 40
-FAR = 2.0  # median distances of the goal from its best value that are seen
+FAR = 2.0  # the axis shows this many times the median distance of the goal from its best value
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3])
 
 
 def shares_table(answer: Answer, unknowns: Sequence[Chosen]) -> dict[str, list[Any]]:
-    """The tidy table: a row an unknown, the largest first.
+    """The tidy table: one row per unknown, the largest first.
 
     Args:
         answer: the answer.
-        unknowns: those with labels.
+        unknowns: the unknowns with labels.
     """
     ordered = sorted(unknowns, key=lambda u: -u.value)[:MAX_ROWS]
     active = {k.text.rpartition(" = ")[2]: k.name for k in answer.active if "  for " in k.text}
@@ -44,8 +46,8 @@ def shares_panel(table: dict[str, list[Any]], first: Chosen) -> Any:
     """A bar for each unknown from 0 to its value, its interval, and its value as text.
 
     Args:
-        table: what `shares_table` returns.
-        first: one of the unknowns, for unit and text.
+        table: the table that `shares_table` returns.
+        first: one of the unknowns, from which the unit and the description are taken.
     """
     drawn = {name: list(values) for name, values in table.items()}
     single = len(set(table["name"])) == 1
@@ -75,18 +77,18 @@ def shares_panel(table: dict[str, list[Any]], first: Chosen) -> Any:
 
 
 def curves_panel(answer: Answer, curves: Sequence[Curve]) -> Any:
-    """The goal along each share, the others in their proportions: a line each.
+    """The goal along each share, one line each, the other shares keeping their proportions.
 
     Args:
         answer: the answer.
-        curves: along its unknowns, all of one unit.
+        curves: the curves along its unknowns, which have one common unit.
     """
     goal = answer.goal
     assert goal is not None
-    curves = sorted(curves, key=lambda c: -answer[c.unknown])  # as the bars above them
+    curves = sorted(curves, key=lambda c: -answer[c.unknown])  # in the order of the bars above
     title = goal_title(goal.text, curves[0].goal_unit)
     labels = [curve.unknown for curve in curves]
-    low, high = _near(np.concatenate([curve.goal for curve in curves]), goal.value)
+    low, high = _goal_range(np.concatenate([curve.goal for curve in curves]), goal.value)
     lines: dict[str, list[Any]] = {"x": [], "goal": [], "kept": [], "along": []}
     for curve in curves:
         inside = np.where((curve.goal >= low) & (curve.goal <= high), curve.goal, np.nan)
@@ -119,9 +121,10 @@ def curves_panel(answer: Answer, curves: Sequence[Curve]) -> Any:
     ).properties(width=WIDTH, height=CURVES_HEIGHT)
 
 
-def _near(goals: NDArray[np.float64], best: float) -> tuple[float, float]:
-    """The ends of an axis on which the goal near its best value is seen: up to twice the median
-    distance from it."""
+def _goal_range(goals: NDArray[np.float64], best: float) -> tuple[float, float]:
+    """The ends of an axis that shows the goal near its best value, up to twice the median distance
+    from it.
+    """
     gaps = goals[np.isfinite(goals)] - best
     room = FAR * float(np.median(np.abs(gaps)))
     low, high = max(float(np.min(gaps)), -room), min(float(np.max(gaps)), room)

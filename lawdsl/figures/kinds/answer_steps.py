@@ -1,4 +1,4 @@
-"""What 1 % more of each given moves: a small panel beside an answer."""
+"""The effect of 1 % more of each given: a small panel beside an answer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from lawdsl.solving.result import Answer
 
 MAX_GIVENS = 8
 MAX_UNKNOWNS = 3
-NEGLIGIBLE = 1e-3  # of the largest step
+NEGLIGIBLE = 1e-3  # relative to the largest effect
 GOAL = "the goal"
-WIDTH, ROW, TEXT = 110, 22, 56  # px; of a bar, of a row, of the number beside it
+# px: width of a bar, height of a row, width of the number beside a bar
+WIDTH, ROW, TEXT = 110, 22, 56
 
 
 def steps_panel(answer: Answer) -> Any:
-    """Bars of what 1 % more of each given moves, in per cent of what is moved.
+    """Bars of the effect of 1 % more of each given, in percent of the affected quantity.
 
     Args:
         answer: the answer.
@@ -39,14 +40,15 @@ def steps_panel(answer: Answer) -> Any:
 
 
 def step_rows(answer: Answer, name: str, value: float) -> list[tuple[str, float]]:
-    """What 1 % more of each given moves an unknown or the goal by, in per cent.
+    """The effects of 1 % more of each given on an unknown or the goal, in percent.
 
-    The derivative dy/ds times s/y, for those givens s that move it most, in the question's order.
+    The effect is the elasticity dy/ds·s/y. The givens with the largest effects are returned, in the
+    order of the question.
 
     Args:
         answer: the answer.
-        name: of the unknown, or `the goal`.
-        value: its value, not 0.
+        name: the name of the unknown, or `the goal`.
+        value: its value, which must not be 0.
     """
     rows = [
         (s.name, (s.goal if name == GOAL else s.unknowns.get(name, 0.0)) * s.value / value)
@@ -65,7 +67,7 @@ def _panel(name: str, rows: list[tuple[str, float]]) -> Any:
         "text": [f"{step:+.2g} %".replace("-", "\N{MINUS SIGN}") for step in steps],
     }
     low, high = min(0.0, *steps), max(0.0, *steps)
-    ends = [low - 0.05 * (high - low), high]  # apart from the names of the givens
+    ends = [low - 0.05 * (high - low), high]  # space between the bars and the names of the givens
     x = alt.X("step:Q", scale=alt.Scale(domain=ends, nice=False), axis=None)
     left = alt.Axis(title=None, labelLimit=110, ticks=False, domain=False)
     y = alt.Y("given:N", sort=None, axis=left)

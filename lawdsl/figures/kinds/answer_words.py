@@ -1,4 +1,4 @@
-"""The words of the figure of an answer: title, legend, description."""
+"""The texts of the figure of an answer: title, legend, description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lawdsl.figures import theme
 from lawdsl.solving.curves import Curve
 from lawdsl.solving.result import Answer, Chosen
 
-MAX_NAMED = 3  # unknowns with values in a title
+MAX_NAMED = 3  # unknowns whose values are in a title
 MAX_DESCRIBED = 12
 MAX_LABELS = 4
 MAX_GOAL_LENGTH = 30  # characters
@@ -19,7 +19,7 @@ MAX_AXIS_LENGTH = 40
 
 
 def title_of(answer: Answer) -> str:
-    """What was found, in a sentence.
+    """The result as a sentence.
 
     Args:
         answer: the answer.
@@ -54,7 +54,7 @@ def axis_title(name: str, unit: str, doc: str | None) -> str:
     """The title of the axis of an unknown: `N, model size [param]`.
 
     Args:
-        name, unit, doc: of the unknown.
+        name, unit, doc: the name, unit and description of the unknown.
     """
     text = f"{name}, {doc}" if doc and len(doc) <= MAX_DOC_LENGTH else name
     return f"{text} [{unit}]" if unit else text
@@ -64,8 +64,9 @@ def goal_title(text: str, unit: str) -> str:
     """The title of the axis of the goal.
 
     Args:
-        text: as it is written; `the goal` where it is too long for an axis.
-        unit: as text; empty for none.
+        text: the formula as written in the question; replaced by `the goal` if it is too long for
+            an axis.
+        unit: its unit as text; empty for none.
     """
     name = text if len(text) <= MAX_AXIS_LENGTH else "the goal"
     return f"{name} [{unit}]" if unit else name
@@ -76,7 +77,7 @@ def value_text(u: Chosen, level: float) -> str:
 
     Args:
         u: the unknown.
-        level: of the interval, 0.95 for 95 %.
+        level: the level of the interval, 0.95 for 95 %.
     """
     text = f"{u.name} = {theme.short(u.value)}{f' {u.unit}' if u.unit else ''}"
     if u.ends is None:
@@ -86,11 +87,11 @@ def value_text(u: Chosen, level: float) -> str:
 
 
 def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
-    """What the marks are.
+    """The meaning of the marks.
 
     Args:
         answer: the answer.
-        curves: those that are drawn.
+        curves: the curves that are drawn.
         labelled: whether unknowns with labels are drawn as bars.
     """
     parts = []
@@ -108,7 +109,7 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
     if answer.unknowns:
         parts.append("point: the answer" + (f", {answer.where}" if answer.where else ""))
     if any(u.ends for u in answer.unknowns):
-        parts.append("thick bar: its interval from noise")
+        parts.append(f"thick bar: its {100 * answer.level:g} % interval from noise")
     if wrong is not None and (wrong.ends or wrong.goal):
         parts.append(f"thin bars: with laws wrong by {100 * wrong.discrepancy:g} % per decade")
     if any(c.constraints and c.allowed.any() for c in curves):
@@ -116,7 +117,7 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
     first = curves[0]
     goal_drawn = len(curves) > 1 or not first.constraints or first.goal_text != first.unknown
     if goal_drawn and any(np.isfinite(c.low).any() for c in curves):
-        parts.append(f"band: {100 * answer.level:g} % interval of the goal")
+        parts.append(f"band: {100 * answer.level:g} % interval of the goal from noise")
     if answer.compared:
         parts.append("diamonds: choices compared")
     if len(curves) > 1:
@@ -125,11 +126,11 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
 
 
 def describe(answer: Answer, curves: Sequence[Curve]) -> str:
-    """The figure for those who do not see it.
+    """The alternative text of the figure.
 
     Args:
         answer: the answer.
-        curves: those that are drawn.
+        curves: the curves that are drawn.
     """
     parts = [f"{answer.title}: {answer.status}."]
     parts += [f"{value_text(u, answer.level)}." for u in answer.unknowns[:MAX_DESCRIBED]]

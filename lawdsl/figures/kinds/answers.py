@@ -1,8 +1,9 @@
-"""`answer` of several answers to one question: the unknowns and the goal against a given."""
+"""`answer` of several answers to one question: the unknowns and the goal against a varied given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,17 @@ from lawdsl.figures.kinds.answer_words import axis_title, goal_title
 from lawdsl.solving.compute_curves import unit_of_name
 from lawdsl.solving.result import Answer, Answers
 from lawdsl.solving.result_under_law_error import Ends
+from lawdsl.solving.solve import Asked
 
 MAX_PANELS = 4
 WIDTH, HEIGHT = 430, 180
-MAX_BANDS = 3  # of more groups, intervals are bars beside each other
-BESIDE, MARGIN = 0.009, 0.03  # of the axis
+MAX_BANDS = 3  # with more groups, intervals are bars side by side
+ENDS = ("low", "high", "low, laws wrong", "high, laws wrong")
+ALIKE = 3.0  # ratio below which the axis is linear
+MOST_BEYOND = (
+    1e3  # multiple of the answers up to which intervals with the error of the laws are visible
+)
+BESIDE, MARGIN = 0.009, 0.03  # relative to the axis
 LABEL_SEPARATOR = ", "
 
 Row = dict[str, Any]
@@ -32,12 +39,12 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     """Draw the unknowns and the goal against the given that varies.
 
     Args:
-        answers: to one question.
-        x: the given of the horizontal axis; by default the one with the most values. Others, and
-            labels, are groups.
+        answers: several answers to one question.
+        x: the given of the horizontal axis; by default the one with the most values. Other varied
+            givens, and labels, become groups.
 
     Raises:
-        LawdslError: a name that does not vary (G0104); no answer at all (G0111).
+        LawdslError: a name that does not vary (G0104); none of the questions has an answer (G0111).
     """
     if not answers.varying:
         return answer_figure(answers.answers[0])
@@ -53,7 +60,8 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
         message = f"no answer to {first.question} has a value: {first.status}"
         help = "give values of the givens for which there is an answer"
         raise LawdslError(Diagnostic("G0111", message, help=help))
-    rows, notes = _drawn(rows)
+    rows, notes = _limited_rows(rows)
+    notes += _without_law_error(answers, horizontal)
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     nothing = [a.given(horizontal) for a in answers.answers if not a.unknowns]
     of_given = _unit(answers.answers[0], horizontal)
@@ -62,7 +70,12 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
         [*(row["x"] for row in rows), *nothing],
         nothing,
     )
-    panels = [_panel([r for r in rows if r["quantity"] == one], given) for one in quantities]
+    panels = []
+    for one in quantities:
+        of_one = [row for row in rows if row["quantity"] == one]
+        scale = _scale_of(of_one, given)
+        panels.append(_panel(of_one, given, scale))
+        notes += scale.notes(one, of_one)
     title = _title(rows, answers.answers[0].question, horizontal)
     subtitle = [answers.answers[0].title, _legend(rows, nothing, answers), *notes]
     description = (
@@ -74,7 +87,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     columns = {horizontal: columns.pop("x"), **columns}
     chart: Any = panels[0]
     if len(panels) > 1:
-        # groups of one panel may be those of another, or not: the goal has no labels
+        # the groups may differ between panels: the goal has no labels
         chart = alt.vconcat(*panels, spacing=20)
         if (
             len(
@@ -91,15 +104,18 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
 
 
 def _unit(answer: Answer, name: str) -> str:
-    """The unit of a given, or of the goal as it is written; empty where it is not known."""
-    return unit_of_name(answer.declared, name) if answer.declared is not None else ""
+    """The unit of a given or of the goal expression, as text; empty if unknown."""
+    if answer.declared is None:
+        return ""
+    sources = answer.asked.formulated.sources if isinstance(answer.asked, Asked) else ()
+    return unit_of_name(answer.declared, name, sources)
 
 
 def _rows(answer: Answer, horizontal: str, answers: Answers) -> Iterator[Row]:
     """The tidy rows of an answer: one for each unknown, and one for the goal."""
     wrong, safe = answer.law_error, answer.safe
     others = [name for name in answers.varying if name != horizontal]
-    group = [f"{name} = {answer.given(name):.4g}" for name in others]
+    group = [f"{name} = {theme.label(answer.given(name))}" for name in others]
     at = answer.given(horizontal)
     for u in answer.unknowns:
         base, _, label = u.name.partition("[")
@@ -140,8 +156,10 @@ def _row(
     }
 
 
-def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """The rows of as many quantities and groups as are told apart, and what was left out."""
+def _limited_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows of the quantities and groups that are drawn, limited in number, and notes on what
+    was left out.
+    """
     notes = []
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     groups = list(dict.fromkeys(row["group"] for row in rows))
@@ -152,37 +170,43 @@ def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         kept = np.linspace(0, len(groups) - 1, theme.MAX_GROUPS).round().astype(int)
         groups = [groups[i] for i in kept]
     names = set(quantities[:MAX_PANELS])
-    # the goal has no labels: its group is drawn beside those of the unknowns
+    # the goal has no labels: its group is drawn with the colour of those of the unknowns
     return [row for row in rows if row["quantity"] in names and row["group"] in groups], notes
 
 
 @dataclass(frozen=True)
 class _Given:
-    """The given of the horizontal axis: its title, all values, and those without an answer."""
+    """The given of the horizontal axis: its title, all its values, and the values without an
+    answer.
+    """
 
     title: str
     values: Sequence[float]
     nothing: Sequence[float]
 
     def axis(self, field: str) -> Any:
-        """The horizontal channel of a column, alike in all panels."""
+        """The horizontal channel of a column, the same in all panels."""
         low, high = min(self.values), max(self.values)
         room = MARGIN * (high - low)
         return theme.axis(field, self.title, self.values, ends=(low - room, high + room))
 
 
-def _panel(rows: Sequence[Row], given: _Given) -> Any:
+def _panel(rows: Sequence[Row], given: _Given, scale: _Scale) -> Any:
     """One quantity against the given."""
     table = {name: [row[name] for row in rows] for name in rows[0]}
     groups = list(dict.fromkeys(table["group"]))
-    y = _vertical(table)
+    y = scale.y
     x = given.axis("x")
     encoding: dict[str, Any] = {"color": alt.value(theme.BLUE)}
     marks = dict(encoding)
     if len(groups) > 1:
         encoding = {"color": theme.color("group", "", groups)}
         marks = {**encoding, "shape": theme.shape("group", "", groups)}
-    table["beside"] = _beside(table["x"], table["group"], given.values)
+    for name in ENDS:  # ends beyond the axis, or unbounded, cannot be drawn on a logarithmic axis
+        table[name] = [
+            None if v is None else float(np.clip(v, scale.low, scale.high)) for v in table[name]
+        ]
+    table["beside"] = _shifted_positions(table["x"], table["group"], given.values)
     beside = given.axis("beside")
     drawn = chart_of(table)
     layers: list[Any] = []
@@ -215,27 +239,83 @@ def _panel(rows: Sequence[Row], given: _Given) -> Any:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _vertical(table: Mapping[str, Sequence[Any]]) -> Callable[[str], alt.Y]:
-    """The vertical channel of a column, on an axis on which all answers and their intervals from
-    noise are seen, and those with the error of the laws as far as they do not flatten the rest."""
+@dataclass(frozen=True)
+class _Scale:
+    """The vertical axis of a panel: its title and ends."""
+
+    title: str
+    low: float
+    high: float
+    logarithmic: bool
+
+    def y(self, field: str) -> alt.Y:
+        """The vertical channel of a column."""
+        log = self.logarithmic
+        return theme.ranged_y(field, self.title, self.low, self.high, logarithmic=log)
+
+    def notes(self, quantity: str, rows: Sequence[Row]) -> list[str]:
+        """Notes about intervals that extend beyond the axis."""
+        ends = [row[name] for row in rows for name in ENDS if row[name] is not None]
+        parts = []
+        if ends and min(ends) < self.low:
+            parts.append(_end("down to", min(ends)))
+        if ends and max(ends) > self.high:
+            parts.append(_end("up to", max(ends)))
+        return (
+            [f"intervals of {quantity} go on beyond its axis, {' and '.join(parts)}"]
+            if parts
+            else []
+        )
+
+
+def _end(way: str, value: float) -> str:
+    """An end of an interval, in words."""
+    if math.isfinite(value):
+        return f"{way} {theme.short(value)}"
+    return "without a bound below" if value < 0 else "without a bound above"
+
+
+def _scale_of(rows: Sequence[Row], given: _Given) -> _Scale:
+    """An axis that covers all answers and their noise intervals; intervals with the error of the
+    laws are cut off where they would flatten the other values.
+    """
     wide = ("low, laws wrong", "high, laws wrong")
     values, rest = (
-        np.array([v for name in names for v in table[name] if v is not None], dtype=np.float64)
+        np.array([row[n] for row in rows for n in names if row[n] is not None], dtype=np.float64)
         for names in (("value", "low", "high", "safe"), wide)
     )
     rest, finite = rest[np.isfinite(rest)], values[np.isfinite(values)]
-    logarithmic = theme.is_logarithmic(finite)
+    every = np.concatenate([finite, rest])
+    # a power law against a logarithmic given is a line where both axes are logarithmic
+    together = theme.is_logarithmic(given.values) and np.max(finite) > ALIKE * np.min(finite)
+    logarithmic = bool(np.min(finite) > 0 and (together or theme.is_logarithmic(every)))
+    title = rows[0]["title"]
     if logarithmic:
-        low, high = theme.padded(float(np.min(finite)), float(np.max(finite)))
-    else:
-        low, high = theme.visible_range([finite, rest])
-        low, high = min(low, float(np.min(finite))), max(high, float(np.max(finite)))
-    title = table["title"][0]
-    return lambda field: theme.ranged_y(field, title, low, high, logarithmic=logarithmic)
+        least, most = float(np.min(finite)), float(np.max(finite))
+        seen = [x for x in rest if least / MOST_BEYOND <= x <= most * MOST_BEYOND]
+        low, high = theme.padded(min([least, *seen]), max([most, *seen]))
+        return _Scale(title, low, high, logarithmic=True)
+    low, high = theme.visible_range([finite, rest])
+    low, high = min(low, float(np.min(finite))), max(high, float(np.max(finite)))
+    return _Scale(title, low, high, logarithmic=False)
 
 
-def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) -> list[float]:
-    """The values of the given, those of each group a little beside the others."""
+def _without_law_error(answers: Answers, horizontal: str) -> list[str]:
+    """A note about the values without the error of the laws, if it is drawn at others."""
+    solved = [a for a in answers.answers if a.unknowns]
+    lacking = [a for a in solved if a.law_error is None]
+    if len(lacking) in (0, len(solved)):
+        return []
+    at = ", ".join(dict.fromkeys(theme.short(a.given(horizontal)) for a in lacking))
+    unknown = any(d.code == "F0518" for a in lacking for d in a.diagnostics)
+    why = "it is not known there" if unknown else "those answers are among the fitted rows"
+    return [f"no error of the laws at {horizontal} = {at}: {why}"]
+
+
+def _shifted_positions(
+    at: Sequence[float], group: Sequence[str], values: Sequence[float]
+) -> list[float]:
+    """The values of the given, slightly shifted for each group so that marks do not overlap."""
     groups = list(dict.fromkeys(group))
     places = [groups.index(name) - (len(groups) - 1) / 2 for name in group]
     low, high = min(values), max(values)
@@ -246,7 +326,7 @@ def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) 
 
 
 def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
-    """How far the first unknown goes while the given does."""
+    """The range of the first unknown over the range of the given."""
     quantity, group = rows[0]["quantity"], rows[0]["group"]
     chosen = [row for row in rows if (row["quantity"], row["group"]) == (quantity, group)]
     first = min(chosen, key=lambda row: row["x"])
@@ -264,7 +344,7 @@ def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
 
 
 def _legend(rows: Sequence[Row], nothing: Sequence[float], answers: Answers) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     level = f"{100 * answers.answers[0].level:g} %"
     parts = ["points: the answers"]
     groups = {

@@ -1,4 +1,6 @@
-"""`certificate`: each claim of a law with its verdict and proof, and drawn where it fails."""
+"""`certificate`: the verdict and proof of each claim of a law, and a curve for each claim that
+fails.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ MARKS = {
     "refuted": ("cross", theme.VERMILION),
     "undecided": ("square", theme.GREY),
 }
-"""Verdict -> its mark: shape and colour."""
+"""Verdict -> shape and colour of its mark."""
 METHODS = {
     "signs": "by signs",
     "signs and subdivision": "by signs and subdivision",
@@ -32,7 +34,7 @@ METHODS = {
     "limits": "by limits of terms",
     "reduction": "by reduction",
 }
-"""Methods that a line names; the line itself shows the others."""
+"""The methods whose names are shown; for other methods a line of the proof is shown."""
 WORDS = {
     "proved": "proved",
     "inside": "proved inside the domain",
@@ -42,23 +44,23 @@ WORDS = {
     "undecided": "undecided",
 }
 HELD = ("proved", "certified")
-"""Verdicts that need no word on whether they are expected."""
+"""Verdicts after which it is not stated whether they were expected."""
 WORST = ("refuted", "conditional", "undecided", "inside", "proved", "certified")
-"""The order in which the title names claims whose verdict is not the expected one."""
+"""Unexpected verdicts, in the order in which the title names them."""
 WIDTH, ROW = 600, 38  # of the table of claims, px
-CLAIM, EXPECTED = 130, 596  # where its columns begin and end
+CLAIM, EXPECTED = 130, 596  # where the columns begin and end, px
 LINE_CHARACTERS, CLAIM_CHARACTERS = 96, 58
 PANEL_WIDTH, PANEL_HEIGHT, PER_ROW = 245, 150, 2
-AXIS = 52  # room of the vertical axis of a panel, px
+AXIS = 52  # room for the vertical axis of a panel, px
 MAX_PANELS = 4
-SUBTITLE_CHARACTERS = 46  # in a line above a panel
+SUBTITLE_CHARACTERS = 46  # characters of a line above a panel
 
 
 def certificate_figure(result: Check | Law) -> Figure:
     """Draw the verdicts on the claims of a law, and a curve through each point at which one fails.
 
     Args:
-        result: the verdicts, or a law, which is then checked.
+        result: the verdicts, or a law, whose claims are then decided.
 
     Raises:
         LawdslError: a law without claims (G0114).
@@ -103,13 +105,15 @@ def _columns(checked: Check) -> dict[str, list[Any]]:
         "expect": [v.expect for v in verdicts],
         "ok": [v.ok for v in verdicts],
         "method": [v.method for v in verdicts],
-        "why": [_why(v) for v in verdicts],
+        "why": [_reason(v) for v in verdicts],
         "witness": [_point_text(v.witness) for v in verdicts],
     }
 
 
-def _why(verdict: Verdict) -> str:
-    """What decides a claim, in a line: a step of the proof, the condition, the witness."""
+def _reason(verdict: Verdict) -> str:
+    """The reason for a verdict, in one line: a step of the proof, the condition, or the
+    counterexample.
+    """
     if verdict.verdict == "refuted":
         at = f"at {_point_text(verdict.witness)}: " if verdict.witness else ""
         return f"{at}{verdict.value}{'; holds nowhere' if verdict.never else ''}"
@@ -127,11 +131,12 @@ def _point_text(witness: Sequence[tuple[str, str]]) -> str:
 
 
 def _claims(columns: dict[str, list[Any]], start: float) -> Any:
-    """The table of claims: mark, verdict and claim, and in a second line what decides it.
+    """The table of claims: mark, verdict and claim, and the reason in a second line.
 
     Args:
-        columns: the tidy table.
-        start: where it begins, px: panels below, whose frames have axes, move its own.
+        columns: the tidy table of the claims.
+        start: the horizontal offset (px) that aligns it with the panels below, whose axes need
+            room.
     """
     expected = [
         f"expected: {expect}" if not ok else "" if word in HELD else "as expected"
@@ -143,8 +148,8 @@ def _claims(columns: dict[str, list[Any]], start: float) -> Any:
         "row": list(range(len(expected))),
         "verdict": columns["verdict"],
         "word": columns["word"],
-        "claim": [_clipped(claim, CLAIM_CHARACTERS) for claim in columns["claim"]],
-        "why": [_clipped(why, LINE_CHARACTERS) for why in columns["why"]],
+        "claim": [_truncated(claim, CLAIM_CHARACTERS) for claim in columns["claim"]],
+        "why": [_truncated(why, LINE_CHARACTERS) for why in columns["why"]],
         "expected": expected,
         "met": columns["ok"],
     }
@@ -179,18 +184,18 @@ def _claims(columns: dict[str, list[Any]], start: float) -> Any:
     )
 
 
-def _clipped(text: str, characters: int) -> str:
-    """A text that is cut where it has no room."""
+def _truncated(text: str, characters: int) -> str:
+    """The text, cut at a number of characters."""
     return text if len(text) <= characters else f"{text[: characters - 1].rstrip()} …"
 
 
 def _panel(curve: FailureCurve) -> Any:
-    """The quantity of a claim along a variable, through the point at which it fails."""
+    """The quantity of a claim along a variable, through the point at which the claim fails."""
     x = theme.axis(
         "x", curve.along, curve.columns["x"], logarithmic=curve.is_logarithmic, ends=curve.ends
     )
     low, high = curve.visible
-    y: Any = theme.ranged_y("y", _clipped(curve.text, 26), low, high)
+    y: Any = theme.ranged_y("y", _truncated(curve.text, 26), low, high)
     y.axis.minExtent = AXIS - 18
     layers: list[Any] = []
     if curve.is_shaded:
@@ -212,9 +217,9 @@ def _panel(curve: FailureCurve) -> Any:
     side_of_text: dict[str, Any] = {"align": "right" if curve.is_right else "left"}
     words = at.mark_text(fontSize=10.5, color=theme.VERMILION, **side_of_text)
     layers.append(words.encode(x=x, y=place, text="text:N"))
-    others = _clipped(curve.others, 2 * SUBTITLE_CHARACTERS)
+    others = _truncated(curve.others, 2 * SUBTITLE_CHARACTERS)
     heading = alt.TitleParams(
-        _clipped(curve.claim, 40),
+        _truncated(curve.claim, 40),
         subtitle=theme.wrapped(others, SUBTITLE_CHARACTERS),
         fontSize=12,
         fontWeight="normal",
@@ -226,7 +231,7 @@ def _panel(curve: FailureCurve) -> Any:
 
 
 def _title(checked: Check) -> str:
-    """The verdict on the law, with the claim that matters."""
+    """The overall verdict on the law, with the most important claim."""
     claims, name = checked.claims, checked.law
     counts = Counter(verdict.verdict for verdict in claims)
     number = len(claims)
@@ -249,6 +254,6 @@ def _title(checked: Check) -> str:
 
 
 def _description(checked: Check) -> str:
-    """The figure for those who do not see it."""
-    parts = [f"{v.claim}: {v.word}; {_why(v)}".rstrip("; ") for v in checked.claims]
+    """The alternative text of the figure."""
+    parts = [f"{v.claim}: {v.word}; {_reason(v)}".rstrip("; ") for v in checked.claims]
     return f"Claims of {checked.law}. " + ". ".join(parts) + "."

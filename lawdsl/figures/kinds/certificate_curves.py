@@ -20,9 +20,9 @@ from lawdsl.proof.verdict import Failure, Verdict
 Array = NDArray[np.float64]
 
 POINTS = 201
-FACTOR = 30.0  # up to which multiple and fraction of the witness a positive quantity is drawn
-SIDES = 3.0  # the ratio of what is seen of the larger side of 0 to the smaller
-RIGHT = 0.6  # of the axis: labels of points beyond are on their left
+FACTOR = 30.0  # a positive quantity is drawn from 1/30 of the counterexample to 30 times it
+SIDES = 3.0  # largest ratio of the shown ranges above and below 0
+RIGHT = 0.6  # of the axis: points further right have their labels on the left
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,14 @@ class FailureCurve:
 
     Attributes:
         claim: the claim.
-        text: its quantity.
-        along: the variable.
-        columns: x, y: the variable and the quantity, NaN outside the domain.
-        at, value: the point; the value is None where the quantity has none.
-        others: what else is held, as text.
-        sense: of the claim; 0 where it is about having a value.
-        is_logarithmic: whether the axis of the variable is.
+        text: its quantity as text.
+        along: the variable that is varied.
+        columns: `x` and `y`, the variable and the quantity; NaN outside the domain.
+        at, value: the coordinates of the failure; `value` is None where the quantity has no value.
+        others: the fixed values of the other symbols, as text.
+        sense: 1 if the claim is that the quantity is positive, -1 if negative, 0 if it is about
+            having a value.
+        is_logarithmic: whether the axis of the variable is logarithmic.
         visible: the ends of the axis of the quantity.
     """
 
@@ -59,13 +60,13 @@ class FailureCurve:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Those of the axis of the variable."""
+        """The ends of the axis of the variable."""
         x = self.columns["x"]
         return float(x[0]), float(x[-1])
 
     @property
     def is_right(self) -> bool:
-        """Whether the point lies on the right of the panel."""
+        """Whether the point is in the right part of the panel."""
         low, high, at = *self.ends, self.at
         if self.is_logarithmic:
             low, high, at = (float(np.log(x)) for x in (low, high, at))
@@ -73,18 +74,19 @@ class FailureCurve:
 
     @property
     def label(self) -> str:
-        """The point, as text beside it."""
+        """The coordinates of the point, as the text beside it."""
         value = "no value" if self.value is None else f"value {theme.short(self.value)}"
         return f"{value} at {self.along} = {theme.short(self.at)}"
 
 
 def failure_curve(verdict: Verdict) -> FailureCurve | None:
-    """The quantity of a claim along the variable that tells where it holds and where it fails.
+    """The quantity of a claim along a variable that shows where the claim holds and where it fails.
 
-    Variables are tried before parameters, and those along which the claim holds somewhere first.
+    Variables are preferred to parameters, and symbols along which the claim holds somewhere to
+    others.
 
     Args:
-        verdict: one with a point of failure.
+        verdict: a verdict with a counterexample.
 
     Returns:
         The curve; None where there is nothing to compute it from.
@@ -117,12 +119,14 @@ def failure_curve(verdict: Verdict) -> FailureCurve | None:
         f"at {others}" if others else "",
         failure.sense,
         line.is_logarithmic,
-        _visible(line.y, known, failure.sense),
+        _visible_range(line.y, known, failure.sense),
     )
 
 
-def _visible(y: Array, value: float | None, sense: int) -> tuple[float, float]:
-    """The ends of the vertical axis: both sides of 0 are seen, and which of them the point is on."""
+def _visible_range(y: Array, value: float | None, sense: int) -> tuple[float, float]:
+    """The ends of the vertical axis, which shows both sides of 0 so that the sign of the point is
+    visible.
+    """
     low, high = theme.visible_range([y], value)
     if not sense:
         return low, high
@@ -137,7 +141,7 @@ def _visible(y: Array, value: float | None, sense: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _WitnessLine:
-    """The quantity `y` of a claim along a symbol `x`, NaN outside the domain."""
+    """The quantity `y` of a claim along a symbol `x`; NaN outside the domain."""
 
     symbol: sp.Symbol
     x: Array
@@ -145,7 +149,7 @@ class _WitnessLine:
     is_logarithmic: bool
 
     def is_mixed(self, failure: Failure) -> bool:
-        """Whether the claim holds at some points of it."""
+        """Whether the claim holds at some points of the line."""
         signed = failure.sense * self.y
         with np.errstate(invalid="ignore"):
             holds = signed > 0 if failure.strict else signed >= 0
@@ -153,7 +157,7 @@ class _WitnessLine:
 
 
 def _lines(failure: Failure) -> Iterator[_WitnessLine]:
-    """The quantity along each symbol that it has: variables first."""
+    """The quantity along each of its symbols, variables first."""
     box, point = failure.box, failure.point
     known = {**box.settings, **point}
     symbols = sorted(
@@ -181,8 +185,9 @@ def _lines(failure: Failure) -> Iterator[_WitnessLine]:
 
 
 def _grid(failure: Failure, symbol: sp.Symbol) -> tuple[Array, bool]:
-    """Values of a symbol around the point, with that of the point; whether they are even in
-    logarithm."""
+    """Values of a symbol around the point, including that of the point, and whether they are evenly
+    spaced in the logarithm.
+    """
     at = float(failure.point[symbol])
     lower, upper = (_end(failure, symbol, side) for side in ("lower", "upper"))
     positive = at > 0 and lower is not None and lower >= 0
@@ -202,7 +207,7 @@ def _grid(failure: Failure, symbol: sp.Symbol) -> tuple[Array, bool]:
 
 
 def _end(failure: Failure, symbol: sp.Symbol, side: str) -> float | None:
-    """An end of a symbol's range at the point; None where it has none, or it is not known."""
+    """An end of a symbol's domain at the point; None where it has none, or it is not known."""
     end: Any = getattr(failure.box.range(symbol), side)
     if end is None:
         return None

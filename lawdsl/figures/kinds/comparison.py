@@ -18,12 +18,13 @@ from lawdsl.figures.kinds.comparison_words import describe, title_by_label, titl
 
 MAX_BLOCKS = 10
 ERROR_WIDTH, BEHIND_WIDTH, ROW = 190, 260, 22
-FAR, LINEAR = 1000.0, 20.0  # an axis that goes further is linear up to LINEAR, then logarithmic
+# an axis that extends further is linear up to LINEAR and logarithmic beyond
+FAR, LINEAR = 1000.0, 20.0
 WIDE = 640
 
 
 def comparison_figure(comparison: Comparison, *, protocol: str | None = None) -> Figure:
-    """Draw how well laws predict held-out rows, and how sure their ranks are.
+    """Draw how well laws predict held-out rows, and how certain their ranks are.
 
     Args:
         comparison: laws on one table.
@@ -32,7 +33,7 @@ def comparison_figure(comparison: Comparison, *, protocol: str | None = None) ->
     Raises:
         LawdslError: a protocol that was not run (G0104).
     """
-    rankings = _chosen(comparison, protocol)
+    rankings = _chosen_rankings(comparison, protocol)
     by_error = [r for r in rankings if not _has_intervals(r)]
     notes = []
     if len(by_error) > MAX_BLOCKS:
@@ -42,7 +43,7 @@ def comparison_figure(comparison: Comparison, *, protocol: str | None = None) ->
     for whole in [r for r in rankings if _has_intervals(r) and not r.part]:
         parts = [r for r in comparison.rankings if r.part and r.protocol == whole.protocol]
         blocks.append(interval_panels(comparison, whole, parts or [whole]))
-        notes += _undetermined(parts)
+        notes += _undetermined_scores(parts)
     chart: Any = alt.vconcat(*blocks, spacing=30)
     title, description = title_of(comparison, rankings), describe(comparison, rankings)
     subtitle = [_legend(comparison, rankings), *notes]
@@ -57,11 +58,11 @@ def comparison_figure(comparison: Comparison, *, protocol: str | None = None) ->
     return Figure("comparison", title, columns, drawn, description, tuple(notes))
 
 
-def _chosen(comparison: Comparison, protocol: str | None) -> list[Ranking]:
-    """The rankings that are drawn.
+def _chosen_rankings(comparison: Comparison, protocol: str | None) -> list[Ranking]:
+    """The rankings to draw.
 
     Raises:
-        LawdslError: there is none of that protocol (G0104).
+        LawdslError: the protocol was not run (G0104).
     """
     if protocol is None:
         return [ranking for ranking in comparison.rankings if not ranking.part]
@@ -84,7 +85,7 @@ def _table(rankings: Sequence[Ranking]) -> dict[str, list[Any]]:
         best = ranking.standings[0].score
         for s in ranking.standings:
             behind, intervals = s.behind, s.interval_scores
-            per = _per(ranking, best)
+            per = _score_factor(ranking, best)
             rows.append(
                 {
                     "protocol": ranking.protocol,
@@ -104,8 +105,10 @@ def _table(rankings: Sequence[Ranking]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _per(ranking: Ranking, best: float) -> float:
-    """The factor from differences of scores to what is drawn: AICc, or per cent of the best score."""
+def _score_factor(ranking: Ranking, best: float) -> float:
+    """The factor from differences of scores to what is drawn: differences of AICc, or percent of
+    the best score.
+    """
     return 1.0 if ranking.criterion == "AICc" or not best > 0 else 100 / best
 
 
@@ -113,14 +116,14 @@ def _per(ranking: Ranking, best: float) -> float:
 
 
 def _block(comparison: Comparison, ranking: Ranking, drawn: Sequence[Ranking]) -> Any:
-    """The errors of the laws in one ranking, and beside them their distances from the best."""
+    """The errors of the laws in one ranking, and beside them their differences from the best."""
     errors = [s.scores.mae for r in drawn for s in r.standings if math.isfinite(s.scores.mae)]
     laws = [s.law for s in ranking.standings]
     labels = [f"{s.law}  ({s.place})" for s in ranking.standings]
     y = alt.Y("law:N", sort=labels, axis=alt.Axis(title=None, ticks=False, labelLimit=220))
     data = comparison.data
     title = f"mean absolute error [{data.unit}]" if data.unit else "mean absolute error"
-    # one axis for all rankings, whose errors have one unit
+    # one axis for all rankings whose errors have the same unit
     x = theme.axis("error", title, errors or [1.0], ends=(0.0, 1.05 * max(errors, default=1.0)))
     finite = [s.scores.mae if math.isfinite(s.scores.mae) else None for s in ranking.standings]
     points = chart_of({"law": labels, "error": finite}).mark_point(
@@ -130,7 +133,7 @@ def _block(comparison: Comparison, ranking: Ranking, drawn: Sequence[Ranking]) -
     heading = alt.TitleParams(_heading(ranking), fontSize=12, fontWeight="normal", anchor="start")
     if len(laws) == 1:
         return left.properties(title=heading)
-    return alt.hconcat(left, _behind(ranking, labels), spacing=14, title=heading)
+    return alt.hconcat(left, _difference_panel(ranking, labels), spacing=14, title=heading)
 
 
 def _heading(ranking: Ranking) -> str:
@@ -139,10 +142,10 @@ def _heading(ranking: Ranking) -> str:
     return f"{ranking.title}: {held}{folds}; intervals over {ranking.units} {ranking.unit}"
 
 
-def _behind(ranking: Ranking, labels: Sequence[str]) -> Any:
-    """How far each law is behind the best, with the paired interval."""
+def _difference_panel(ranking: Ranking, labels: Sequence[str]) -> Any:
+    """The difference of each law from the best, with the paired interval."""
     standings, best = ranking.standings, ranking.standings[0].score
-    per = _per(ranking, best)
+    per = _score_factor(ranking, best)
     axis = _behind_axis(standings, per)
     table: dict[str, list[Any]] = {n: [] for n in ("law", "value", "low", "high", "kind")}
     for label, s in zip(labels, standings, strict=True):
@@ -182,7 +185,9 @@ def _behind(ranking: Ranking, labels: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class _BehindAxis:
-    """The axis of differences from the best: linear near 0, logarithmic where some are far off."""
+    """The axis of differences from the best: linear near 0, logarithmic further out if some are
+    large.
+    """
 
     title: str
     low: float
@@ -203,7 +208,7 @@ class _BehindAxis:
 
 
 def _behind_axis(standings: Sequence[RankedLaw], per: float) -> _BehindAxis:
-    """The axis on which all differences are seen, and their intervals where these are finite."""
+    """The axis that covers all differences, and their intervals where these are finite."""
     behind = [s.behind for s in standings if s.behind is not None]
     finite = [x * per for d in behind for x in (d.value, d.low, d.high) if math.isfinite(x)]
     low, high = min([0.0, *finite]), max([0.0, *finite])
@@ -216,8 +221,8 @@ def _behind_axis(standings: Sequence[RankedLaw], per: float) -> _BehindAxis:
     return _BehindAxis(f"behind the best by, in {unit}", low, high)
 
 
-def _undetermined(parts: Sequence[Ranking]) -> list[str]:
-    """Which laws have no score at which R."""
+def _undetermined_scores(parts: Sequence[Ranking]) -> list[str]:
+    """The laws without a score, and the ratios R at which they have none."""
     lines = []
     for part in parts:
         names = [s.law for s in part.standings if not math.isfinite(s.score)]
@@ -227,7 +232,7 @@ def _undetermined(parts: Sequence[Ranking]) -> list[str]:
 
 
 def _legend(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     parts = [f"{comparison.data.rows:,} rows"]
     if not all(map(_has_intervals, rankings)):
         parts.append("ranks in brackets")
@@ -245,7 +250,7 @@ def comparisons_figure(comparisons: Comparisons) -> Figure:
     """Draw laws with index sets: the error of each law on the rows of each label.
 
     Args:
-        comparisons: one for each label.
+        comparisons: the comparison for each label.
     """
     first = next(iter(comparisons.parts.values()))
     rankings = [ranking for ranking in first.rankings if not ranking.part][:MAX_BLOCKS]

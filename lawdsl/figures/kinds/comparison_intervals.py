@@ -1,4 +1,4 @@
-"""`comparison`, of protocols that hold out the largest runs: scores of intervals by R."""
+"""`comparison` by protocols that hold out the largest runs: scores of intervals against R."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from lawdsl.figures import theme
 from lawdsl.figures.figure import chart_of
 
 WIDTH, HEIGHT = 230, 150
-NOMINAL = 95.0  # per cent
+NOMINAL = 95.0  # percent
 
 Value = Callable[[RankedLaw], float | None]
 
 
 def interval_panels(comparison: Comparison, whole: Ranking, parts: Sequence[Ranking]) -> Any:
-    """Score, difference from the best, coverage and width against R, a line a law.
+    """Score, difference from the best, coverage and width against R, one line per law.
 
     Args:
         comparison: the laws.
         whole: the ranking over all R.
-        parts: that at each R.
+        parts: the ranking at each R.
     """
     laws = [law.name for law in comparison.laws]
     panels = [
         _panel("interval score [%]", laws, parts, lambda s: 100 * s.score),
-        _panel("rows inside their interval [%]", laws, parts, _inside, coverage=True),
+        _panel("rows inside their interval [%]", laws, parts, _coverage, coverage=True),
         _panel("median width of the interval [%]", laws, parts, _width),
         _panel("median error [%]", laws, parts, _error),
     ]
     if len(laws) > 1:
-        panels.insert(1, _behind(laws, parts))
+        panels.insert(1, _difference_panel(laws, parts))
         panels.pop()
     held = whole.standings[0].folds[0].tested if whole.standings[0].folds else 0
     heading = alt.TitleParams(
@@ -46,9 +46,9 @@ def interval_panels(comparison: Comparison, whole: Ranking, parts: Sequence[Rank
     return alt.concat(*panels, columns=2, spacing=20, title=heading)
 
 
-def _inside(standing: RankedLaw) -> float | None:
+def _coverage(standing: RankedLaw) -> float | None:
     scores = standing.interval_scores
-    # an infinite interval contains everything, which says nothing
+    # an infinite interval always covers, which is not informative
     return 100 * scores.inside if scores is not None and math.isfinite(scores.width) else None
 
 
@@ -87,7 +87,7 @@ def _panel(
     *,
     coverage: bool = False,
 ) -> Any:
-    """One score against R; `coverage` is what should be NOMINAL."""
+    """One score against R; `coverage` is the quantity that should equal NOMINAL."""
     table = _rows(laws, parts, value)
     least = min(table["value"], default=NOMINAL)
     ends = (50.0 if least >= 50 else 0.0, 100.0) if coverage else None
@@ -107,8 +107,8 @@ def _panel(
     return layered.properties(width=WIDTH, height=HEIGHT)
 
 
-def _behind(laws: Sequence[str], parts: Sequence[Ranking]) -> Any:
-    """The differences of scores from the best law's at each R, with their intervals."""
+def _difference_panel(laws: Sequence[str], parts: Sequence[Ranking]) -> Any:
+    """The differences of scores from those of the best law at each R, with their intervals."""
     table: dict[str, list[Any]] = {"R": [], "law": [], "value": [], "low": [], "high": []}
     for part in parts:
         for standing in part.standings:

@@ -1,4 +1,4 @@
-"""The words of the figure of a comparison."""
+"""The texts of the figure of a comparison."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lawdsl.figures import theme
 
 
 def title_of(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
-    """Which law predicts best, in a sentence.
+    """The law that predicts best, in a sentence.
 
     Args:
         comparison: the laws.
-        rankings: those that are drawn.
+        rankings: the rankings that are drawn.
     """
     table = Path(comparison.data.name).name
     held_out = [r for r in rankings if r.criterion != "AICc"] or list(rankings)
@@ -35,26 +35,30 @@ def title_of(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
             f"{first.law} {verb} {second.law} by {ranking.title}: "
             f"{_score(comparison, ranking, 0)} against {_score(comparison, ranking, 1)}"
         )
-    return f"{_most_first(held_out)} of {len(held_out)} protocols on {table}"
+    kind = "held-out " if held_out[0].criterion != "AICc" else ""
+    return f"{_most_frequent_winner(held_out)} of {len(held_out)} {kind}protocols on {table}"
 
 
 def title_by_label(comparisons: Comparisons, rankings: Sequence[Ranking]) -> str:
-    """Which law predicts best on the rows of most labels, in a sentence.
+    """The law that predicts best on the rows of most labels, in a sentence.
 
     Args:
-        comparisons: one for each label.
-        rankings: those of one label that are drawn.
+        comparisons: the comparison for each label.
+        rankings: the rankings of one label that are drawn.
     """
     held_out = [r for r in rankings if r.criterion != "AICc"] or list(rankings)
     parts = comparisons.parts.values()
     every = [part.ranking(r.protocol) for part in parts for r in held_out]
-    protocols = f"{len(held_out)} protocol{'s' * (len(held_out) > 1)}"
+    kind = "held-out " if held_out[0].criterion != "AICc" else ""
+    protocols = f"{len(held_out)} {kind}protocol{'s' * (len(held_out) > 1)}"
     where = f"{len(comparisons.parts)} labels of {comparisons.over} by {protocols}"
-    return f"{_most_first(every)} of {len(every)} rankings, {where}"
+    return f"{_most_frequent_winner(every)} of {len(every)} rankings, {where}"
 
 
-def _most_first(rankings: Sequence[Ranking]) -> str:
-    """The law that ranks first most often, and how often: a clause that `of N rankings` follows."""
+def _most_frequent_winner(rankings: Sequence[Ranking]) -> str:
+    """The law that ranks first most often, and how often, as a clause that precedes `of N
+    rankings`.
+    """
     firsts, alone = Counter[str](), Counter[str]()
     for standing in (s for ranking in rankings for s in ranking.standings):
         firsts[standing.law] += standing.rank[0] == 1
@@ -71,7 +75,7 @@ def _most_first(rankings: Sequence[Ranking]) -> str:
 
 
 def _score(comparison: Comparison, ranking: Ranking, place: int) -> str:
-    """What a law reaches in a ranking: its interval score, or its mean absolute error."""
+    """The score of a law in a ranking: its interval score, or its mean absolute error."""
     standing = ranking.standings[place]
     if standing.interval_scores is not None:
         return (
@@ -85,11 +89,11 @@ def _score(comparison: Comparison, ranking: Ranking, place: int) -> str:
 
 
 def describe(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
-    """The figure for those who do not see it.
+    """The alternative text of the figure.
 
     Args:
         comparison: the laws.
-        rankings: those that are drawn.
+        rankings: the rankings that are drawn.
     """
     names = ", ".join(law.name for law in comparison.laws)
     parts = [f"{names} on {comparison.data.rows:,} rows of {Path(comparison.data.name).name}."]

@@ -1,4 +1,6 @@
-"""`extrapolation`: the prediction of a fit from its data to well beyond them, and how far to trust it."""
+"""`extrapolation`: the predictions of a fit from its data to well beyond them, with the trust
+horizon.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +19,41 @@ from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.held_out_rows import larger_runs
+from lawdsl.figures.measured_range import cautions
 from lawdsl.figures.measured_rows import MeasuredRows, measured_rows, median_distance
+from lawdsl.figures.options import number_of
 from lawdsl.fitting.extrapolation.assess import LEVEL, model_of_horizon
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.horizon import MAX_DECADES, Horizon, path_of
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
-from lawdsl.fitting.prediction_bands import missing_rows_diagnostic
+from lawdsl.fitting.prediction_bands import missing_band_diagnostic, missing_rows_diagnostic
 from lawdsl.fitting.result import Fit
+from lawdsl.fitting.verdicts import subject
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
 POINTS = 200
-MAX_TESTED = 20_000  # held-out runs whose predictions are computed: a second each 100,000
+# held-out runs whose predictions are computed, which takes a second per 100,000
+MAX_TESTED = 20_000
 OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
 OF_RUNS = ("measured", "moved", "off", "fitted")
+MAX_TIMES = 12  # decades beyond the largest fitted run that can be drawn
 LEAST_DECADES = 1.0  # beyond the largest fitted run
 BEYOND_REACH = 2.5  # times the last reach that is known
 TOP, BOTTOM = 260, 140  # heights of the panels
+LABEL_WIDTH, LABEL_HEIGHT = 28, 12  # px of the names of rules
 
 
 @dataclass(frozen=True)
 class _ComputePath:
-    """What is drawn along the path.
+    """The quantities drawn along the path.
 
     Attributes:
-        fit, law, horizon: of the figure.
+        fit, law, horizon: the fit, its law and its trust horizon.
         surface: the fitted law and its rows.
-        model: the error of the law that the horizon is about.
+        model: the error of the law under which the horizon was computed.
         quantile: half the width of an interval in standard deviations.
         sizes: decimal logarithms of the sizes of runs, shape (points,).
     """
@@ -69,7 +77,7 @@ class _ComputePath:
         return self.horizon.unit or ("FLOP" if self.horizon.is_compute else "")
 
     def size_axis(self, values: Array, *, labels: bool) -> Any:
-        """The axis of sizes, logarithmic; powers of ten for compute, as papers have it."""
+        """The axis of sizes: logarithmic, with powers of ten for compute, as is usual in papers."""
         name = self.size
         if self.horizon.is_compute and self.horizon.size != name:
             name = f"{name} = {self.horizon.size}"
@@ -87,7 +95,7 @@ class _ComputePath:
         )
 
     def columns(self, sizes: Array) -> Array:
-        """The variables at sizes, shape (variables, sizes)."""
+        """The variables at given sizes, shape (variables, sizes)."""
         return path_of(self.horizon, self.surface, sizes)[0]
 
     def law_at(self, columns: Array) -> Array:
@@ -96,7 +104,7 @@ class _ComputePath:
         return values.copy()
 
     def predicted(self, columns: Array) -> dict[str, Array]:
-        """The prediction at points, with its interval and the part of that by noise alone."""
+        """The predictions at points, with their intervals and the part of these due to noise alone."""
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
             law = self.law_at(columns)
             error = self.model.at(self.surface.at(columns), self.surface.theta)
@@ -113,21 +121,21 @@ class _ComputePath:
             }
 
 
-def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = None) -> Figure:
+def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | str | None = None) -> Figure:
     """Draw the prediction along the path of the trust horizon, with its interval.
 
     Args:
         fit: the fit.
-        data: the table that was fitted, for all its rows, and the larger runs that the conditions of
-            the fit have held out; by default the rows that the fit keeps.
-        times: up to which multiple of the largest fitted size; by default 2.5 times the horizon
-            within 5 %, and 10 at least.
+        data: the fitted table, to draw all its rows and the larger runs that the conditions of the
+            fit exclude; by default the rows that the fit stores.
+        times: the multiple of the largest fitted size at which the figure ends; by default 2.5
+            times the horizon within 5 %, but at least 10.
 
     Raises:
-        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104), a name
-            of the law that a column of the figure has (G0107).
+        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less or beyond all
+            numbers (G0104), a name of the law that a column of the figure has (G0107).
     """
-    path = _path(fit, times)
+    path = _path(fit, None if times is None else _multiple(times))
     # a variable that is the size of a run has its own column
     size_column = {path.size} - {path.horizon.size}
     refuse_own_columns("extrapolation", path.surface.names, (*size_column, *OF_CURVE, *OF_RUNS))
@@ -141,16 +149,16 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     curve = _curve(path)
     rows = rows.thinned()
     points = _points(path, [] if rows.other else [rows], [some.thinned() for some in held_out])
-    notes = [*rows.notes, *filter(None, [_where(path)])]
+    notes = [*rows.notes, *cautions(fit, "prediction"), *filter(None, [_path_text(path)])]
     if data is None and fit.data.where:
         notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
     what = f"row of {rows.other}" if rows.other else "larger run"
-    missed = _missed(path, held_out, what)
+    missed = _missed_text(path, held_out, what)
     title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
     description = (
         f"{path.law.output} predicted against {path.size} from {theme.short(10 ** path.sizes[0])} to "
         f"{theme.short(10 ** path.sizes[-1])}, with {len(rows.target):,} measured runs. "
-        f"Predictions are {path.horizon.text}.{_capital(missed)}"
+        f"Predictions are {path.horizon.text}.{_capitalized(missed)}"
     )
     chart = _chart(path, curve, points)
     legend = (
@@ -169,19 +177,23 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     )
 
 
-def _number(text: float | str) -> float:
-    """An option as a number, also of a command line; nan for a text that is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+def _multiple(times: float | str) -> float:
+    """The option `times`.
+
+    Raises:
+        LawdslError: not a number above 1, or one beyond 10**MAX_TIMES (G0104).
+    """
+    number = number_of(times)
+    if not 1 < number <= 10.0**MAX_TIMES:
+        shown = times if isinstance(times, str) else repr(times)
+        message = f"`{shown}` times the largest fitted run cannot be drawn"
+        help = f"give a number above 1, of 1e{MAX_TIMES} at most: times=100"
+        raise LawdslError(Diagnostic("G0104", message, help=help))
+    return number
 
 
 def _path(fit: Fit, times: float | None) -> _ComputePath:
     """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
-    if times is not None and not _number(times) > 1:
-        message = f"`{times}` times the largest fitted run is not beyond it"
-        raise LawdslError(Diagnostic("G0104", message, help="give a number above 1: times=100"))
     horizon = fit.horizon
     if horizon is None or fit.spread is None:
         raise LawdslError(_no_horizon(fit))
@@ -192,7 +204,7 @@ def _path(fit: Fit, times: float | None) -> _ComputePath:
     model = model_of_horizon(surface.law_error(DEFAULT_AMPLITUDE), fit.extrapolation.rolled)
     logs = surface.size.log10(surface.names, surface.columns)
     largest = float(np.log10(horizon.largest))
-    end = largest + (_decades(horizon) if times is None else float(np.log10(float(times))))
+    end = largest + (_decades(horizon) if times is None else float(np.log10(times)))
     sizes = np.linspace(float(np.min(logs)), end, POINTS)
     if not path_of(horizon, surface, sizes)[1]:
         sizes = np.linspace(largest, end, POINTS)
@@ -200,7 +212,7 @@ def _path(fit: Fit, times: float | None) -> _ComputePath:
 
 
 def _decades(horizon: Horizon) -> float:
-    """How many decades beyond the largest run are drawn."""
+    """The number of decades drawn beyond the largest run."""
     known = [reach.times for reach in horizon.path if 0 < reach.times < np.inf]
     decades = np.log10(BEYOND_REACH * max(known)) if known else 0.0
     if any(reach.times == np.inf for reach in horizon.path):
@@ -209,11 +221,16 @@ def _decades(horizon: Horizon) -> float:
 
 
 def _no_horizon(fit: Fit) -> Diagnostic:
-    """The refusal of a fit without a trust horizon."""
+    """The error for a fit without a trust horizon."""
     if fit.rows is None:
         missing = missing_rows_diagnostic(fit)
         return Diagnostic("G0106", missing.message, help=missing.help)
     message = f"this fit of {fit.law.name} has no trust horizon"
+    if fit.spread is None:
+        rank = next((d for d in fit.diagnostics if subject(d.code) == "rank"), None)
+        why = rank or missing_band_diagnostic(fit)
+        help = "draw it with --kind fit" + (f"; {why.help}" if rank and rank.help else "")
+        return Diagnostic("G0106", f"{message}: {why.message}", help=help)
     help = "its law has no variable that measures the size of a run, or it was fitted without one"
     return Diagnostic("G0106", message, help=f"{help}: draw it with --kind fit")
 
@@ -229,11 +246,13 @@ def _curve(path: _ComputePath) -> dict[str, list[Any]]:
 def _points(
     path: _ComputePath, of_fit: Sequence[MeasuredRows], held_out: Sequence[MeasuredRows]
 ) -> dict[str, list[Any]]:
-    """The tidy table of the measured runs, moved to the path by the prediction."""
+    """The tidy table of the measured runs, adjusted to the path by the prediction (partial
+    residuals).
+    """
     parts = []
     for some, fitted in [*((rows, True) for rows in of_fit), *((rows, False) for rows in held_out)]:
         sizes = path.surface.size.log10(some.names, some.columns)
-        # a run tests the prediction at its own point
+        # a run tests the prediction at the run's own point
         ratio = some.target / path.predicted(some.columns)["prediction"]
         parts.append(
             {
@@ -248,8 +267,8 @@ def _points(
     return {name: [x for part in parts for x in part[name].tolist()] for name in parts[0]}
 
 
-def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
-    """By how much the held-out runs missed their predictions, as text; empty without any."""
+def _missed_text(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
+    """The median error of the predictions of the held-out runs, as text; empty without any."""
     if not held_out:
         return ""
     columns = np.concatenate([rows.columns for rows in held_out], axis=1)
@@ -263,29 +282,42 @@ def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> 
     return f"; {runs} missed by {100 * off:.2g} % in the median{some}"
 
 
-def _capital(missed: str) -> str:
+def _capitalized(missed: str) -> str:
     text = missed.removeprefix("; ")
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _reach_text(horizon: Horizon) -> str:
-    """Up to where predictions are within 2 %, or 5 % where they are nowhere within 2 %."""
+    """The size up to which predictions are within 2 %, or within 5 % where they are nowhere within
+    2 %.
+    """
     what = "compute" if horizon.is_compute else horizon.size
+    given = f"{100 * LEVEL:g} %, {_error_words(horizon)}"
     for reach in horizon.path[1:]:
         if reach.times == np.inf:
-            return f"within {100 * reach.within:g} % beyond 10,000 times the largest {what}"
+            return (
+                f"within {100 * reach.within:g} % ({given}) beyond 10,000 times the largest {what}"
+            )
         if reach.times:
             unit = horizon.unit or ("FLOP" if horizon.is_compute else "")
             end = f"{theme.power(reach.times * horizon.largest)} {unit}".rstrip()
             return (
-                f"within {100 * reach.within:g} % up to {reach.times:.2g} times the largest {what} "
-                f"({end})"
+                f"within {100 * reach.within:g} % ({given}) up to {reach.times:.2g} times the "
+                f"largest {what}, {end}"
             )
-    return f"not within 5 % even at the largest {what}"
+    return f"not within 5 % ({given}) even at the largest {what}"
 
 
-def _where(path: _ComputePath) -> str:
-    """Where the curve runs, and the measured runs are drawn."""
+def _error_words(horizon: Horizon) -> str:
+    """The error of the law that the horizon is about, as the table of a fit calls it."""
+    if not horizon.discrepancy:
+        return "law taken as right"
+    widened = "" if horizon.widening == 1 else f" widened {horizon.widening:.2g} times"
+    return f"law wrong by {100 * horizon.discrepancy:g} %/decade{widened}"
+
+
+def _path_text(path: _ComputePath) -> str:
+    """The path of the curve, to which the measured runs are adjusted."""
     if len(path.surface.names) == 1:
         return ""
     held = [name for name in path.surface.names if name not in path.surface.size.variables]
@@ -296,7 +328,7 @@ def _where(path: _ComputePath) -> str:
 
 
 def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) -> Any:
-    """The prediction above, and the same relative to it below."""
+    """The predictions, and below them the same relative to the prediction."""
     above, x = (path.size_axis(curve[path.size], labels=labels) for labels in (False, True))
     output = path.law.output
     every = [*curve["low"], *curve["high"], *points["moved"]]
@@ -316,8 +348,8 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
         *_runs(path, points, above, y("moved")),
         *_rules(path, above, labels=True),
     ).properties(width=theme.WIDTH, height=TOP)
-    relative = _relative(curve)
-    limit = _limit(path, points)
+    relative = _relative_to_prediction(curve)
+    limit = _relative_limit(path, points)
 
     def below(field: str) -> Any:
         scale = alt.Scale(domain=[-limit, limit], nice=False)
@@ -338,7 +370,7 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
     return alt.vconcat(top, bottom, spacing=12)
 
 
-def _relative(curve: dict[str, Any]) -> dict[str, Any]:
+def _relative_to_prediction(curve: dict[str, Any]) -> dict[str, Any]:
     """The bands and the law, in percent of the prediction."""
     middle = np.array(curve["prediction"])
     names = ("law", "noise_low", "noise_high", "low", "high")
@@ -348,14 +380,14 @@ def _relative(curve: dict[str, Any]) -> dict[str, Any]:
     return {first: curve[first], "zero": np.zeros(len(middle)), **table}
 
 
-def _limit(path: _ComputePath, points: dict[str, Any]) -> float:
-    """Where the axis in percent ends: beyond the last tolerance and most points."""
+def _relative_limit(path: _ComputePath, points: dict[str, Any]) -> float:
+    """The end of the axis in percent: it covers the last tolerance and most points."""
     off = np.abs(np.array(points["off"], dtype=np.float64))
     return float(max(6.0, 1.15 * np.nanquantile(off, 0.98)))
 
 
 def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
-    """The interval, and the part of it that noise alone gives."""
+    """The interval, and the part of it due to noise alone."""
     drawn = chart_of(table)
     return [
         drawn.mark_area(color=theme.SKY, opacity=opacity, clip=True).encode(
@@ -366,7 +398,7 @@ def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
 
 
 def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
-    """The measured runs; larger ones that were not fitted as diamonds."""
+    """The measured runs; larger ones that were not fitted are diamonds."""
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (path.size, *path.surface.names, "measured", "off")
@@ -385,7 +417,7 @@ def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[An
 
 
 def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
-    """The largest fitted run, and how far predictions are within 1, 2 and 5 %."""
+    """The largest fitted run, and the sizes up to which predictions are within 1, 2 and 5 %."""
     horizon = path.horizon
     at, text = [], []
     for reach in horizon.path:
@@ -393,13 +425,27 @@ def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
             at.append(reach.times * horizon.largest)
             text.append(f"{100 * reach.within:g} %")
     ends = chart_of({path.size: at, "text": text})
-    largest = chart_of({path.size: [horizon.largest], "text": ["largest fitted run"]})
+    # of rules that are close, the names stand below each other
+    decades = float(np.ptp(path.sizes))
+    near = [
+        LABEL_WIDTH > theme.WIDTH * abs(np.log10(b / a)) / decades
+        for a, b in zip(at, at[1:], strict=False)
+    ]
+    rows = [0]
+    for close in near:
+        rows.append(rows[-1] + 1 if close else 0)
+    largest = chart_of({path.size: [horizon.largest]})
     layers: list[Any] = []
-    for rules, align in ((ends, "left"), (largest, "right")):
+    for rules in (ends, largest):
         rule = rules.mark_rule(color=theme.GREY, strokeDash=[2, 2], strokeWidth=1.2)
         layers.append(rule.encode(x=x))
-        if labels:
-            placed = rules.encode(x=x, y=alt.value(0), text="text:N")
+    if labels:
+        named = [(horizon.largest, "largest fitted run", "right", 0)]
+        named += [(a, words, "left", row) for a, words, row in zip(at, text, rows, strict=False)]
+        for place, words, align, row in named:
+            one = chart_of({path.size: [place], "text": [words]})
+            placed = one.encode(x=x, y=alt.value(0), text="text:N")
             shift = 3 if align == "left" else -3
-            layers += theme.labelled(placed, align=align, baseline="top", dx=shift, dy=2)
+            dy = 2 + LABEL_HEIGHT * row
+            layers += theme.labelled(placed, align=align, baseline="top", dx=shift, dy=dy)
     return layers

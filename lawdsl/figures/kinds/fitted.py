@@ -19,6 +19,7 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 CURVE_POINTS = 200
+LABEL_HEIGHT, LEGEND_OFFSET = 12, 48  # px
 OUTLIER_SCORE = 4.0
 """Residuals beyond this many robust standard deviations are marked."""
 
@@ -30,18 +31,19 @@ def fit_figure(
 ) -> Figure:
     """Draw the measurements and the fitted law.
 
-    Curves are at values of one more variable. The measured outputs of a law of three variables and
-    more are moved to the curves' values of the others by the fitted law (partial residuals).
+    There is one curve for each value of a second variable. If the law has more variables, the
+    measured outputs are adjusted by the fitted law to the values that the curves have for the
+    others (partial residuals).
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps.
+        data: the table that was fitted; by default the rows that the fit stores.
         x: the variable of the horizontal axis.
         color: the variable of the groups.
 
     Raises:
-        LawdslError: a fit without rows (G0103), a variable that the law does not have (G0104),
-            a name of the law that a column of the figure has (G0107).
+        LawdslError: a fit without rows (G0103), a variable that the law does not have (G0104), a
+            name of the law that is also a column of the figure (G0107).
     """
     law = fit.read_law()
     refuse_own_columns("fit", (*law_names(law), law.output), OWN_COLUMNS)
@@ -50,11 +52,12 @@ def fit_figure(
     points = _points(fit, law, rows, roles)
     curves = _curves(fit, law, rows, roles)
     far = int(np.sum(points["far"]))
-    notes = [*rows.notes, *_moved(law, roles)]
+    notes = [*rows.notes, *_adjustment_notes(law, roles)]
     subtitle = [_legend(roles, far, curves), *notes]
     chart = _chart(law, roles, points, curves)
     of = rows_text(law.name, fit.data.name, rows.total, rows.other)
-    title = f"{of}: R² {rows.r2:.4f}, {rows.off_text}"
+    # of one row there is no R²
+    title = f"{of}: " + (f"R² {_r2(rows.r2)}, " if np.isfinite(rows.r2) else "") + rows.off_text
     description = (
         f"Measured {law.output} and the fitted law against {roles.x}"
         + (f", in groups of {roles.group}" if roles.group else "")
@@ -101,7 +104,7 @@ def _points(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
 
 
 def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, list[Any]]:
-    """The tidy table of the curves: the prediction, and its interval where the fit has one."""
+    """The tidy table of the curves: the prediction, and its interval if the fit has one."""
     x = rows.values(roles.x)
     low, high = float(np.min(x)), float(np.max(x))
     at = theme.grid(low, high, CURVE_POINTS, logarithmic=theme.is_logarithmic(x))
@@ -116,7 +119,8 @@ def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
         table[law.output] = fit.predict_with_warnings(points, **bound)[0]
     else:
         band = fit.band_with_warnings(points, bound, discrepancy=0)
-        # an end may be infinite, where the rows determine nothing: then no band is drawn
+        # an end may be infinite, where the rows do not determine the prediction: then no band is
+        # drawn
         table |= {law.output: band.values, "low": band.low, "high": band.high}
     if roles.group and roles.are_exact:
         table["group"] = [_label(x) for x in columns[roles.group]]
@@ -141,7 +145,7 @@ def _chart(
         )
     layers.append(drawn.mark_line(strokeWidth=1.8, clip=True).encode(x=x, y=y, **of_lines))
     if roles.group and not roles.are_exact:
-        layers += _labels_of_curves(roles, curves, output, x=x, y=y)
+        layers += _labels_of_curves(roles, curves, output, every, x=x, y=y)
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (*law_names(law), output, "fitted")
@@ -163,7 +167,7 @@ def _chart(
 def _colors(
     law: Law, roles: Roles, points: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The channels that tell groups from each other: of bands, of lines, of points."""
+    """The colour channels of the groups: for bands, lines and points."""
     group = roles.group
     if group is None:
         blue = {"color": alt.value(theme.BLUE)}
@@ -173,21 +177,32 @@ def _colors(
         labels = [_label(value) for value in roles.levels]
         color = {"color": theme.color("group", title, labels)}
         return color, color, {**color, "shape": theme.shape("group", title, labels)}
-    color = {"color": theme.gradient(group, title, points[group])}
+    gradient = theme.gradient(group, title, points[group])
+    gradient["legend"]["offset"] = LEGEND_OFFSET  # behind the labels of the curves
+    color = {"color": gradient}
     detail = {"detail": alt.Detail(f"{theme.escaped(group)}:Q")}
-    # bands of one grey, since a gradient is of strokes or of fills
+    # bands are grey, since one gradient cannot serve both strokes and fills
     return {"color": alt.value(theme.GREY), **detail}, {**color, **detail}, color
 
 
 def _labels_of_curves(
-    roles: Roles, curves: dict[str, Any], output: str, **position: Any
+    roles: Roles, curves: dict[str, Any], output: str, every: list[float], **position: Any
 ) -> list[alt.Chart]:
-    """The value of the group at the right end of each curve."""
+    """The value of the group behind the right end of each curve; `every`: the values of the axis."""
     ends = slice(CURVE_POINTS - 1, None, CURVE_POINTS)
     labels = {name: curves[name][ends] for name in (roles.x, output)}
     labels["label"] = [f"{roles.group} = {theme.short(value)}" for value in roles.levels]
-    drawn = chart_of(labels).encode(**position, text="label:N")
-    return theme.labelled(drawn, align="right", dy=-9)
+    y = np.array(labels[output])
+    shown = np.array(every)
+    logarithmic = theme.is_logarithmic(shown)
+    scale = np.log if logarithmic else np.asarray
+    pixels = theme.HEIGHT * (scale(y) / float(np.ptp(scale(shown))))
+    layers: list[alt.Chart] = []
+    for k, dy in enumerate(theme.apart(-pixels, LABEL_HEIGHT)):
+        one = chart_of({name: [values[k]] for name, values in labels.items()})
+        drawn = one.encode(**position, text="label:N")
+        layers += theme.labelled(drawn, align="left", dx=7, dy=dy)
+    return layers
 
 
 def law_names(law: Law) -> tuple[str, ...]:
@@ -196,7 +211,7 @@ def law_names(law: Law) -> tuple[str, ...]:
 
 
 def _legend(roles: Roles, far: int, curves: dict[str, Any]) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     parts = ["points: measured", "lines: the fitted law"]
     if "low" in curves:
         parts.append("bands: its 95 % interval, if the law is right")
@@ -207,8 +222,8 @@ def _legend(roles: Roles, far: int, curves: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _moved(law: Law, roles: Roles) -> list[str]:
-    """What is said of the variables that have no place in the figure."""
+def _adjustment_notes(law: Law, roles: Roles) -> list[str]:
+    """Notes on the variables that have no axis or group in the figure."""
     varying = {name: value for name, value in roles.others.items()}
     if not varying:
         return []
@@ -217,5 +232,11 @@ def _moved(law: Law, roles: Roles) -> list[str]:
 
 
 def _label(value: float) -> str:
-    """A value of a group, as its legend has it."""
-    return theme.power(value, 4)
+    """A value of a group, as in the legend."""
+    return theme.label(value)
+
+
+def _r2(value: float) -> str:
+    """R² with four digits, or as many as distinguish it from 1."""
+    texts = (f"{value:.{digits}f}" for digits in range(4, 9))
+    return next((text for text in texts if float(text) != 1), "1")

@@ -25,15 +25,15 @@ PANEL, COLUMNS = 105, 6  # pixels of a panel for one of many labels, and panels 
 def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     """Draw the measured output against the fitted one, for each label.
 
-    Up to seven labels share a panel; more have one each, the worst first.
+    Up to seven labels share a panel; more labels have a panel each, the worst fit first.
 
     Args:
         fits: the fits.
-        data: the table that was fitted; by default the rows that the fits keep.
+        data: the table that was fitted; by default the rows that the fits store.
 
     Raises:
-        LawdslError: fits without rows (G0103), a table that does not suit, an output with the name
-            of a column of the figure (G0107).
+        LawdslError: fits without rows (G0103), a table that the fits cannot be applied to, an
+            output with the name of a column of the figure (G0107).
     """
     groups = labelled_rows(fits, data)
     law = fits.parts[0].read_law()
@@ -41,7 +41,7 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     points = _points(law, groups)
     target = np.concatenate([group.all_rows.target for group in groups])
     off = median_distance(target, np.concatenate([group.all_rows.fitted for group in groups]))
-    worst, read = groups[0], len(target)
+    read = len(target)
     other = next((group.rows.other for group in groups if group.rows.other), "")
     fitted = sum(part.data.rows for part in fits.parts)
     rows = fitted if data is None else read
@@ -49,7 +49,10 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     title = f"{of}: off by {100 * off:.2g} % in the median"
     title += f" of {read:,}" if read < rows else ""
     if len(groups) > 1:
-        title += f", on {worst.label} by {100 * worst.all_rows.off:.2g} %"
+        label, most = max(
+            ((group.label, _furthest(group)) for group in groups), key=lambda pair: pair[1]
+        )
+        title += f", by {100 * most:.2g} % at most, on {label}"
     count = len(points["fitted"])
     notes = other_table_notes(other)
     notes += [] if count == rows else [f"{count:,} of {rows:,} rows are drawn"]
@@ -66,7 +69,10 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
             "points: measured (upwards) against fitted; line: where both are equal; percent: the median "
             "distance; the worst first"
         )
-    listed = "; ".join(f"{group.label} {100 * group.all_rows.off:.2g} %" for group in groups)
+    listed = "; ".join(
+        f"{group.label} {100 * group.all_rows.off:.2g} %, {100 * _furthest(group):.2g} % at most"
+        for group in groups
+    )
     description = f"Measured against fitted {law.output} for each label. Median distance: {listed}."
     return Figure(
         "fit",
@@ -76,6 +82,13 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
         description,
         tuple(notes),
     )
+
+
+def _furthest(group: LabelledRows) -> float:
+    """The largest |measured/fitted - 1| of the rows of a label; 0 where none is finite."""
+    with np.errstate(all="ignore"):
+        distances = np.abs(group.all_rows.target / group.all_rows.fitted - 1)
+    return float(np.max(distances[np.isfinite(distances)], initial=0.0))
 
 
 def _points(law: Law, groups: Sequence[LabelledRows]) -> dict[str, list[Any]]:
@@ -116,7 +129,7 @@ def _layers(law: Law, points: Any, ends: Sequence[float], ticks: int, **group: A
 
 
 def _ends(*values: Sequence[float]) -> list[float]:
-    """The ends of both axes: a little beyond the values."""
+    """The ends of both axes: slightly beyond the values."""
     every = np.concatenate([np.asarray(v, dtype=np.float64) for v in values])
     low, high = float(np.min(every)), float(np.max(every))
     margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
@@ -124,7 +137,7 @@ def _ends(*values: Sequence[float]) -> list[float]:
 
 
 def _one_panel(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
-    """All labels together, by colour and mark."""
+    """All labels in one panel, distinguished by colour and mark."""
     labels = [group.label for group in groups]
     layers = _layers(
         law,
@@ -138,7 +151,7 @@ def _one_panel(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any])
 
 
 def _panels(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
-    """A panel for each label."""
+    """One panel per label."""
     panels = []
     for group in groups:
         chosen = [i for i, label in enumerate(points["label"]) if label == group.label]

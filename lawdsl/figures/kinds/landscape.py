@@ -14,6 +14,7 @@ from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, level_lines, nice_levels, rectangle
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title, check_variable, middle
+from lawdsl.figures.measured_range import FRAME, cautions, frame
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.horizon import SPLIT_DECADES, SPLIT_POINTS, size_path
@@ -26,22 +27,22 @@ Array = NDArray[np.float64]
 GRID = 70  # points along each axis
 LEVELS = 12
 OWN_COLUMNS = ("fitted", "compute", "level", "line", "order")
-MARGIN = 3.0  # factor by which a logarithmic axis goes beyond the rows
+MARGIN = 3.0  # factor by which a logarithmic axis extends beyond the rows
 PATH_POINTS = 60
-STEP, REFINEMENTS = SPLIT_DECADES / (SPLIT_POINTS - 1), 51  # of the search for optima, in decades
-MIN_LABELLED = 8  # points of a line that has room for a label
-LABEL_PLACE = 0.25  # along a line, off the diagonal on which optima lie
+STEP, REFINEMENTS = SPLIT_DECADES / (SPLIT_POINTS - 1), 51  # decades, of the search for optima
+MIN_LABELLED = 8  # points: shorter lines have no room for a label
+LABEL_PLACE = 0.25  # relative position along a line, away from the diagonal on which optima lie
 
 
 @dataclass(frozen=True)
 class _Landscape:
-    """What is drawn.
+    """The contents of the figure.
 
     Attributes:
-        fit, law, rows: of the figure.
+        fit, law, rows: the fit, its law and the measured rows.
         names: the variables of both axes.
-        logarithmic: which of these are.
-        ends: of both axes.
+        logarithmic: which of the axes are logarithmic.
+        ends: the ends of both axes.
         others: the other variables and their values.
         size: the size of a run.
     """
@@ -57,11 +58,11 @@ class _Landscape:
 
     @property
     def has_compute(self) -> bool:
-        """Whether both axes together are the compute of a run."""
+        """Whether the product of both axes determines the compute of a run."""
         return self.size.is_compute and set(self.size.variables) == set(self.names)
 
     def columns(self, x: Array, y: Array) -> Array:
-        """Points over both axes as the law takes them, shape (variables, points)."""
+        """Points given by both axes, as the law takes them, shape (variables, points)."""
         given = {self.names[0]: x, self.names[1]: y}
         return np.stack(
             [given.get(n, np.full(len(x), self.others.get(n, np.nan))) for n in self.rows.names]
@@ -78,18 +79,18 @@ def landscape_figure(
 ) -> Figure:
     """Draw lines of equal output over two variables of a fitted law.
 
-    Over a model size and tokens the lines of equal compute and the compute-optimal path are drawn
-    too.
+    If the variables are a model size and tokens, the lines of equal compute and the compute-optimal
+    path are drawn too.
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps.
-        x, y: the variables of both axes; by default those that make the size of a run, else the two
-            with the most values.
+        data: the table that was fitted; by default the rows that the fit stores.
+        x, y: the variables of both axes; by default those that determine the size of a run, else
+            the two with the most values.
 
     Raises:
-        LawdslError: a law with one variable (G0106), a variable that it does not have (G0104), a fit
-            without rows (G0103), a name of the law that a column of the figure has (G0107).
+        LawdslError: a law with one variable (G0106), a variable that it does not have (G0104), a
+            fit without rows (G0103), a name of the law that is also a column of the figure (G0107).
     """
     law = fit.read_law()
     names = (*(q.name for q in law.variables), law.output)
@@ -99,10 +100,10 @@ def landscape_figure(
     points = _points(drawn)
     path, no_path = _path(drawn)
     title = _title(drawn, path, low, high)
-    notes = drawn.rows.notes
+    notes = [*drawn.rows.notes, *cautions(fit, "prediction")]
     if drawn.others:
         notes.append("at " + ", ".join(f"{n} = {theme.short(v)}" for n, v in drawn.others.items()))
-    legend = [f"lines: equal {law.output}", "points: measured"]
+    legend = [f"lines: equal {law.output} on the fitted law", "points: measured", FRAME]
     if drawn.has_compute:
         legend.append(f"dotted: equal compute, {drawn.size.text}")
         legend.append("thick line: compute-optimal" if path else no_path)
@@ -163,12 +164,12 @@ def _landscape(fit: Fit, law: Law, rows: MeasuredRows, x: str | None, y: str | N
 
 
 def _ends(values: Array, logarithmic: bool, share: bool) -> tuple[float, float]:
-    """The ends of an axis: those of the rows, and on a logarithmic axis a little beyond."""
+    """The ends of an axis: those of the rows, slightly extended on a logarithmic axis."""
     low, high = float(np.min(values)), float(np.max(values))
-    if logarithmic:
-        return low, high * MARGIN  # below the rows the law may have no value
+    if logarithmic:  # far below the rows the law may be undefined
+        return theme.padded(low, high * MARGIN)[0], high * MARGIN
     if share:
-        return max(0.0, low - 0.02), min(1.0, high + 0.02)
+        return low - 0.02, high + 0.02
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
 
@@ -177,11 +178,14 @@ def _lines(drawn: _Landscape) -> tuple[list[LevelLine], float, float]:
     """Lines of equal output, in the units of the axes, and the range of the output."""
 
     # in the coordinates of the figure, in which lines are straight between points
-    def along(ends: tuple[float, float], log: bool) -> Array:
+    def along(name: str, ends: tuple[float, float], log: bool) -> Array:
+        if name in shares:  # the axis has room for points at 0 and 1, beyond which there is no law
+            ends = max(0.0, ends[0]), min(1.0, ends[1])
         low, high = (float(np.log10(end)) if log else end for end in ends)
         return np.linspace(low, high, GRID)
 
-    mesh = rectangle(*map(along, drawn.ends, drawn.logarithmic))
+    shares = {q.name for q in drawn.law.variables if q.is_share}
+    mesh = rectangle(*map(along, drawn.names, drawn.ends, drawn.logarithmic))
     x, y = (
         10**at if log else at for at, log in zip((mesh.x, mesh.y), drawn.logarithmic, strict=True)
     )
@@ -207,7 +211,7 @@ def _points(drawn: _Landscape) -> dict[str, list[Any]]:
 
 
 def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
-    """The compute-optimal path within the axes; where there is none, an empty one and why."""
+    """The compute-optimal path within the axes; if there is none, an empty one and the reason."""
     if not drawn.has_compute:
         return {}, ""
     if drawn.fit.rows is None:
@@ -221,7 +225,7 @@ def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
     columns, optimal = size_path(surface, sizes, split=True)
     numbers = [drawn.rows.names.index(name) for name in drawn.names]
     if optimal:
-        columns = _refined(drawn, columns, numbers)
+        columns = _refined_optima(drawn, columns, numbers)
     x, y = (columns[k] for k in numbers)
     inside = drawn.inside(x, y)
     if not optimal:
@@ -232,8 +236,8 @@ def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
     return {name: values[inside].tolist() for name, values in table.items()}, ""
 
 
-def _refined(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
-    """The optima at equal compute, searched near those of a coarse grid."""
+def _refined_optima(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
+    """The optima at equal compute, refined from those of a coarse grid."""
     shifts = np.linspace(-STEP, STEP, REFINEMENTS)
     grid = np.repeat(columns, REFINEMENTS, axis=1)
     for k, sign in zip(numbers, (1, -1), strict=True):
@@ -255,12 +259,12 @@ def _compute_lines(drawn: _Landscape) -> dict[str, list[Any]]:
         inside = drawn.inside(x, y)
         table[drawn.names[0]] += x[inside].tolist()
         table[drawn.names[1]] += y[inside].tolist()
-        table["compute"] += [f"1e{decade:+d}"] * int(np.sum(inside))
+        table["compute"] += [f"1e{decade}"] * int(np.sum(inside))
     return table
 
 
 def _title(drawn: _Landscape, path: dict[str, list[float]], low: float, high: float) -> str:
-    """How the optimum grows with compute, else the range of the output."""
+    """The growth of the optimum with compute, else the range of the output."""
     law = drawn.law
     if path:
         logs = np.log10([path["C"], path[drawn.names[0]], path[drawn.names[1]]])
@@ -269,12 +273,12 @@ def _title(drawn: _Landscape, path: dict[str, list[float]], low: float, high: fl
         verbs[1] = "" if verbs[1] == verbs[0] else f" {verbs[1]}"
         first, second = (f"C^{slope:.2f}" for slope in slopes)
         return (
-            f"{law.name}: compute-optimal {drawn.names[0]} {verbs[0]} as {first}, "
+            f"{law.name}: on the fitted law, compute-optimal {drawn.names[0]} {verbs[0]} as {first}, "
             f"{drawn.names[1]}{verbs[1]} as {second}"
         )
     unit = axis_title(law, law.output).partition(" [")[2].removesuffix("]")
     return (
-        f"{law.name}: {law.output} from {low:.3g} to {high:.3g} {unit}".rstrip()
+        f"{law.name}: on the fitted law, {law.output} from {low:.3g} to {high:.3g} {unit}".rstrip()
         + f" over {drawn.names[0]} and {drawn.names[1]}"
     )
 
@@ -285,7 +289,7 @@ def _chart(
     points: dict[str, list[Any]],
     path: dict[str, list[float]],
 ) -> Any:
-    """Lines, rows and path in one panel."""
+    """Level lines, rows and path in one panel."""
     x, y = (
         theme.axis(name, axis_title(drawn.law, name), ends, channel=channel, logarithmic=log).scale(
             domain=list(ends), nice=False, type="log" if log else "linear"
@@ -294,7 +298,8 @@ def _chart(
             drawn.names, drawn.ends, ("x", "y"), drawn.logarithmic, strict=True
         )
     )
-    layers: list[Any] = []
+    measured = [(float(np.min(v)), float(np.max(v))) for v in map(drawn.rows.values, drawn.names)]
+    layers: list[Any] = [frame(drawn.names, (measured[0], measured[1]), {"x": x, "y": y})]
     if drawn.has_compute:
         table = _compute_lines(drawn)
         layers.append(
@@ -325,10 +330,10 @@ def _chart(
 def level_layers(
     lines: list[LevelLine], names: tuple[str, str], position: dict[str, Any]
 ) -> list[Any]:
-    """Layers of lines of equal value, each with its level.
+    """Layers of lines of equal value, each labelled with its level.
 
     Args:
-        lines: in the units of both axes.
+        lines: the lines, in the units of the axes.
         names: the fields of both axes.
         position: the channels x and y.
     """

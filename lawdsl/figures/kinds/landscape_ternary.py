@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from lawdsl.figures.contours import LevelLine, in_triangle, level_lines, nice_le
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.kinds.landscape import level_layers
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
+from lawdsl.figures.options import names_of, values_of
 from lawdsl.fitting.prediction_inputs import PredictionInputs, prediction_inputs
 from lawdsl.fitting.result_by_label import Fits
 
@@ -25,17 +26,18 @@ CELLS = 60  # along a side of the triangle
 LEVELS = 12
 TICKS = (0.2, 0.4, 0.6, 0.8)
 STAR = "M0,-1L.24,-.31L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12L-.95,-.31L-.24,-.31Z"
-NEAR = 0.05  # by how much the other shares of a measured mixture may differ from those held
+NEAR = 0.05  # largest difference of the other shares of a measured mixture from the fixed ones
 LEFT: dict[str, Any] = {"dx": -6, "align": "right"}  # where ticks of a side are
 RIGHT: dict[str, Any] = {"dx": 6, "align": "left"}
 BELOW: dict[str, Any] = {"dy": 11, "align": "center"}
-ROOM = 0.09  # of the triangle's side, for ticks and names
+ROOM = 0.09  # relative to the side of the triangle, for ticks and names
 
 
 @dataclass(frozen=True)
 class _Mixtures:
     """Measured mixtures: shares, shape (mixtures, shares), and their mean output; NaN where a label
-    is missing."""
+    is missing.
+    """
 
     shares: Array
     output: Array
@@ -43,15 +45,15 @@ class _Mixtures:
 
 @dataclass(frozen=True)
 class _Simplex:
-    """What is drawn.
+    """The contents of the figure.
 
     Attributes:
-        fits: of the figure.
-        inputs: of their predictions.
+        fits: the fits of the figure.
+        inputs: the inputs of their predictions.
         names: the three shares.
-        held: the other shares and variables -> their values.
-        free: what the three shares sum to.
-        label: the output that is drawn; "" for the mean of all.
+        held: the fixed values of the other shares and variables.
+        free: the sum of the three shares.
+        label: the label of the output that is drawn; "" for the mean over all labels.
     """
 
     fits: Fits
@@ -63,7 +65,7 @@ class _Simplex:
 
     @property
     def output(self) -> str:
-        """What is drawn, in words."""
+        """The name of the quantity that is drawn."""
         if self.label:
             return f"{self.inputs.output} on {self.label}"
         return f"mean {self.inputs.output}" if self.inputs.outputs else self.inputs.output
@@ -85,23 +87,27 @@ def ternary_figure(
     fits: Fits,
     *,
     data: Any = None,
-    x: str | None = None,
+    x: str | Sequence[str] | None = None,
     label: str | None = None,
-    held: str | None = None,
+    held: str | Mapping[str, float] | None = None,
 ) -> Figure:
     """Draw lines of equal output over three shares of a mixture, with the measured and best ones.
 
     Args:
         fits: the fits of a law whose shares sum to 1.
-        data: the table that was fitted; by default the rows that the fits keep.
-        x: the three domains, `web,code,books`; by default those whose measured shares differ most.
-        label: the output that is drawn, of a law that predicts several; by default their mean.
-        held: other shares, `web=0.1,maths=0`; by default their means over the measured mixtures.
+        data: the table that was fitted; by default the rows that the fits store.
+        x: the three domains, as a list or as a text, `web,code,books`; by default those whose
+            measured shares differ most.
+        label: the label of the output that is drawn, if the law predicts several; by default their
+            mean.
+        held: fixed values of other shares, as a mapping or text, `web=0.1,maths=0`; by default their means over
+            the measured mixtures.
 
     Raises:
-        LawdslError: a law without three shares (G0106), names or shares that do not suit (G0104),
+        LawdslError: a law without three shares (G0106), unknown names or invalid shares (G0104),
             fits without rows (G0103).
     """
+    names, at = names_of("x", x), values_of("held", held)
     inputs = prediction_inputs(fits)
     simplex = next((names for names in inputs.shares if len(names) >= 3), None)
     if simplex is None or (inputs.sets and not inputs.outputs):
@@ -112,13 +118,15 @@ def ternary_figure(
         message = f"{inputs.law} has no output {label!r}"
         raise LawdslError(Diagnostic("G0104", message, help=known))
     rows = labelled_rows(fits, data)
-    measured = _measured(rows, simplex, label)
-    drawn = _simplex(fits, inputs, simplex, rows, measured, x, label, held)
+    measured = _measured_mixtures(rows, simplex, label)
+    drawn = _simplex(fits, inputs, simplex, rows, measured, names, label, at)
     return _figure(drawn, simplex, measured)
 
 
-def _measured(rows: Sequence[LabelledRows], simplex: Sequence[str], label: str | None) -> _Mixtures:
-    """The measured mixtures, with the mean output of all labels, or the output of one."""
+def _measured_mixtures(
+    rows: Sequence[LabelledRows], simplex: Sequence[str], label: str | None
+) -> _Mixtures:
+    """The measured mixtures, with the mean output over all labels, or the output of one label."""
     found: dict[tuple[float, ...], dict[str, list[float]]] = {}
     for group in rows:
         shares = _shares(group, simplex)
@@ -134,7 +142,7 @@ def _measured(rows: Sequence[LabelledRows], simplex: Sequence[str], label: str |
 
 
 def _shares(group: LabelledRows, simplex: Sequence[str]) -> Array:
-    """All shares of the rows of a label: the law computes the last from the others."""
+    """All shares of the rows of a label; the law computes the last share from the others."""
     known = {n: group.rows.values(n) for n in simplex if n in group.rows.names}
     rest = 1 - np.sum(list(known.values()), axis=0)
     return np.stack([known.get(name, rest) for name in simplex], axis=1)
@@ -146,24 +154,23 @@ def _simplex(
     simplex: Sequence[str],
     rows: Sequence[LabelledRows],
     measured: _Mixtures,
-    x: str | None,
+    asked: list[str] | None,
     label: str | None,
-    held: str | None,
+    held: Mapping[str, float],
 ) -> _Simplex:
-    """Choose the three shares, and hold all else."""
+    """Choose the three shares, and fix all others."""
     labels = [_domain(name) for name in simplex]
     by_spread = np.argsort(-np.std(measured.shares, axis=0), kind="stable")[:3]
     chosen = [simplex[k] for k in sorted(by_spread.tolist())]
-    if x is not None:
-        asked = [part.strip() for part in x.split(",")]
-        if len(set(asked)) != 3 or not set(asked) <= {*labels, *simplex}:
-            message = f"{x!r} does not name three of its shares"
+    if asked is not None:
+        if len(asked) != 3 or len(set(asked)) != 3 or not set(asked) <= {*labels, *simplex}:
+            message = f"{','.join(asked)!r} does not name three of its shares"
             help = f"write three of {', '.join(labels)}: x={','.join(labels[:3])}"
             raise LawdslError(Diagnostic("G0104", message, help=help))
         chosen = [simplex[labels.index(n)] if n in labels else n for n in asked]
     others = [k for k, name in enumerate(simplex) if name not in chosen]
     at = {simplex[k]: float(np.mean(measured.shares[:, k])) for k in others}
-    at |= _held(held, {simplex[k]: labels[k] for k in others})
+    at |= _fixed_shares(held, {simplex[k]: labels[k] for k in others})
     free = 1 - sum(at.values())
     if not 0 < free <= 1 + 1e-12:
         message = f"the shares held leave {free:.4g} for the other three"
@@ -175,20 +182,13 @@ def _simplex(
     return _Simplex(fits, inputs, tuple(chosen), at, free, label or "")
 
 
-def _held(text: str | None, names: dict[str, str]) -> dict[str, float]:
-    """The shares that the user holds, by domain."""
+def _fixed_shares(held: Mapping[str, float], names: dict[str, str]) -> dict[str, float]:
+    """The shares that the user fixes, by domain."""
     values: dict[str, float] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
-        label, _, number = (piece.strip() for piece in part.partition("="))
+    for label, value in held.items():
         name = next((n for n, domain in names.items() if label in (n, domain)), None)
-        try:
-            value = float(number)
-        except ValueError:
-            value = np.nan
         if name is None or not 0 <= value < 1:
-            message = f"{part.strip()!r} is not another share and its value"
+            message = f"'{label}={value:g}' is not another share and its value"
             known = ", ".join(names.values()) or "none is left"
             help = f"held=DOMAIN=0.1, of {known}"
             raise LawdslError(Diagnostic("G0104", message, help=help))
@@ -266,14 +266,14 @@ def _chart(
 def _points(
     drawn: _Simplex, simplex: Sequence[str], measured: _Mixtures
 ) -> tuple[dict[str, list[Any]], NDArray[np.bool_]]:
-    """The tidy table of the measured mixtures, and which of them have the shares that are held."""
+    """The tidy table of the measured mixtures, and which of them have the fixed shares."""
     numbers = [list(simplex).index(name) for name in drawn.names]
     three = measured.shares[:, numbers]
     total = np.sum(three, axis=1)
     others = [k for k in range(len(simplex)) if k not in numbers]
     at = np.array([drawn.held[simplex[k]] for k in others])
     near = np.all(np.abs(measured.shares[:, others] - at) <= NEAR, axis=1)
-    seen = total > 1e-9  # others have no place in the triangle
+    seen = total > 1e-9  # other mixtures are not in the plane of the triangle
     x, y = in_triangle(three[seen].T / total[seen])
     refuse_own_columns("ternary", (*simplex, drawn.output), ("x", "y"))
     table: dict[str, list[Any]] = {
@@ -295,7 +295,8 @@ def _marks(
     ]
     layers = []
     styles: tuple[dict[str, Any], ...] = ({"filled": False}, {"filled": True})
-    for mask, style in zip((~inside, inside), styles, strict=True):  # those held are on top
+    # mixtures in the plane are drawn on top
+    for mask, style in zip((~inside, inside), styles, strict=True):
         if np.any(mask):
             kept = {
                 name: [v for v, m in zip(of, mask, strict=True) if m] for name, of in table.items()
@@ -330,6 +331,21 @@ def _frame(drawn: _Simplex, position: dict[str, Any]) -> list[Any]:
     layers.append(edge.encode(**position, order="order:Q"))
     words: list[tuple[float, float, str, dict[str, Any]]]
     words = [(*tick[:3], {"fontSize": 10, "color": theme.GREY} | tick[3]) for tick in ticks]
+    for end, start, angle, dx, dy, text in (
+        (0, 2, 300, -58, -34, "← share of {}"),
+        (1, 0, 0, 0, 30, "share of {} →"),
+        (2, 1, 60, 58, -34, "← share of {}"),
+    ):
+        middle = (corners[:, [end]] + corners[:, [start]]) / 2
+        x, y = in_triangle(middle)
+        along: dict[str, Any] = {
+            "fontSize": 11,
+            "angle": angle,
+            "dx": dx,
+            "dy": dy,
+            "color": theme.GREY,
+        }
+        words.append((float(x[0]), float(y[0]), text.format(_domain(drawn.names[end])), along))
     for k, dy in enumerate((26, 26, -12)):
         x, y = in_triangle(corners[:, [k]])
         style: dict[str, Any] = {"fontSize": 12, "dy": dy, "color": "#222222", "fontWeight": "bold"}
@@ -341,7 +357,7 @@ def _frame(drawn: _Simplex, position: dict[str, Any]) -> list[Any]:
 
 
 def _title(drawn: _Simplex, shares: Array, least: float) -> str:
-    """The best mixture on the law, and whether it is on an edge."""
+    """The mixture with the smallest predicted output, and whether it is on an edge."""
     parts = [
         f"{_domain(name)} {drawn.free * share:.2g}"
         for name, share in zip(drawn.names, shares, strict=True)
@@ -349,12 +365,13 @@ def _title(drawn: _Simplex, shares: Array, least: float) -> str:
     unit = f" {drawn.inputs.output_unit}" if drawn.inputs.output_unit else ""
     edge = ", at the edge" if np.min(shares) < 0.5 / CELLS else ""
     return (
-        f"{drawn.inputs.law}: least {drawn.output}, {least:.4g}{unit}, at {', '.join(parts)}{edge}"
+        f"{drawn.inputs.law}: least {drawn.output} on the fitted law, {least:.4g}{unit}, "
+        f"at {', '.join(parts)}{edge}"
     )
 
 
 def _notes(drawn: _Simplex) -> list[str]:
-    """What is held."""
+    """Notes on the fixed values."""
     notes = []
     if drawn.held:
         values = [f"{_domain(name)} = {theme.short(v)}" for name, v in drawn.held.items()]

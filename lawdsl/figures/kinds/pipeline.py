@@ -1,4 +1,6 @@
-"""`pipeline`: what the last predicting step of a pipeline predicts for each of its groups."""
+"""`pipeline`: the predictions of the last predicting step of a pipeline, one for each of its
+groups.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,23 @@ from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 
 ALL = "all rows"
-MAX_STEPS = 2  # that are drawn, the last ones
+MAX_STEPS = 2  # steps that are drawn, the last ones
 
 
 def pipeline_figure(result: PipelineResult) -> Figure:
     """Draw the predictions of the last steps of a pipeline, with their intervals.
 
-    A step hands on a prediction for each of its groups: each mixture, size or domain. They are drawn
-    against what tells the groups apart where that is one number, else as rows, the lowest first.
+    A step passes on one prediction per group: per mixture, size or domain. Predictions are drawn
+    against the number that distinguishes the groups if there is exactly one, else as rows, the
+    lowest first.
 
     Args:
-        result: of the pipeline.
+        result: the result of the pipeline.
 
     Raises:
         LawdslError: no step predicts anything (G0115).
     """
-    predicting = [step for step in result.steps if any(_used(step))]
+    predicting = [step for step in result.steps if any(_used_groups(step))]
     if not predicting:
         message = f"no step of {result.name} predicts anything"
         help = "a step predicts at the point after `at`: draw the last fit, `-o FIT.json`"
@@ -44,7 +47,7 @@ def pipeline_figure(result: PipelineResult) -> Figure:
         series = _series(step, result.level)
         chart, note = _panel(series)
         heading = alt.TitleParams(
-            f"{step.law} at {_at(step)}", fontSize=12, fontWeight="normal", anchor="start"
+            f"{step.law} at {_point_text(step)}", fontSize=12, fontWeight="normal", anchor="start"
         )
         panels.append(chart.properties(title=heading))
         notes += [note] if note else []
@@ -62,12 +65,14 @@ def pipeline_figure(result: PipelineResult) -> Figure:
     return Figure("pipeline", title, columns, drawn, description, tuple(notes))
 
 
-def _used(step: StepResult) -> list[Group]:
+def _used_groups(step: StepResult) -> list[Group]:
     return [group for group in step.groups if group.predicted is not None and not group.left_out]
 
 
 def _ends(group: Group, level: float) -> tuple[float, float]:
-    """The interval of a group's prediction: drawn, else by its standard error; NaN where unknown."""
+    """The interval of a group's prediction, from draws, else from its standard error; NaN where it
+    is unknown.
+    """
     if group.ends is not None:
         return group.ends
     assert group.predicted is not None
@@ -77,13 +82,13 @@ def _ends(group: Group, level: float) -> tuple[float, float]:
 
 def _series(step: StepResult, level: float) -> PredictedSeries:
     """The predictions of a step, the lowest first."""
-    groups = sorted(_used(step), key=lambda g: (g.predicted, list(g.labels.values())))
+    groups = sorted(_used_groups(step), key=lambda g: (g.predicted, list(g.labels.values())))
     names = list(groups[0].labels) or ["group"]
     cells = [[_cell(group.labels.get(n, ALL)) for n in names] for group in groups]
     arrays = np.array([[g.predicted, *_ends(g, level)] for g in groups], dtype=np.float64)
     if np.all(np.isnan(arrays[:, 1:])):
         arrays = arrays[:, :1]
-    # not of the law by its name, which may be that of a file of the user's
+    # not the law of that name, which may be a file of the user
     units = {step.output: step.unit} if step.unit else {}
     points = PredictedPoints(names, cells, step.output, "", (), arrays, level, step.law, units)
     series = series_of(points, None, None)
@@ -101,7 +106,9 @@ def _cell(text: str) -> Any:
 
 
 def _panel(series: PredictedSeries) -> tuple[Any, str]:
-    """Against what varies, or rows where that is more than one number; and what is left out."""
+    """The predictions against the variable that distinguishes the groups, or as rows if there are
+    several; and a note on what is left out.
+    """
     count = len(series.columns["value"])
     if series.x is not None and not series.is_scatter:
         return curves_chart(series, bands=False), ""
@@ -127,22 +134,22 @@ def _columns(step: StepResult, series: PredictedSeries) -> dict[str, list[Any]]:
 
 
 def _title(result: PipelineResult, last: StepResult) -> str:
-    """The prediction, or the lowest and the highest one."""
-    groups = sorted(_used(last), key=lambda g: g.predicted or 0.0)
+    """The prediction, or the lowest and the highest prediction."""
+    groups = sorted(_used_groups(last), key=lambda g: g.predicted or 0.0)
     first = groups[0]
     if len(groups) == 1:
         low, high = _ends(first, result.level)
         percent = f"{100 * result.level:g} %"
         ends = f", {percent} {low:.4g} to {high:.4g}" if np.isfinite([low, high]).all() else ""
-        return f"{result.name}: {last.output} = {first.predicted:.4g}{ends} at {_at(last)}"
+        return f"{result.name}: {last.output} = {first.predicted:.4g}{ends} at {_point_text(last)}"
     return (
         f"{result.name}: {last.output} from {first.predicted:.4g} ({_labels(first)}) to "
         f"{groups[-1].predicted:.4g} ({_labels(groups[-1])}) over {len(groups)} groups"
     )
 
 
-def _at(step: StepResult) -> str:
-    """Where a step predicts."""
+def _point_text(step: StepResult) -> str:
+    """The point at which a step predicts."""
     return ", ".join(f"{name} = {theme.short(value)}" for name, value in step.at.items())
 
 
@@ -151,9 +158,9 @@ def _labels(group: Group) -> str:
 
 
 def _legend(result: PipelineResult, shown: Sequence[StepResult]) -> str:
-    """Where the intervals come from."""
+    """The source of the intervals."""
     bars = f"bars: {100 * result.level:g} % intervals"
-    drawn = [all(group.ends is not None for group in _used(step)) for step in shown]
+    drawn = [all(group.ends is not None for group in _used_groups(step)) for step in shown]
     carried = f"noise drawn {result.draws} times and carried through"
     if all(drawn):
         return f"{bars}, {carried}"

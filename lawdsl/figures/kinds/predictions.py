@@ -1,4 +1,4 @@
-"""`predictions`: predicted values with their intervals, and what the intervals are made of."""
+"""`predictions`: predicted values with their intervals, and the parts of these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lawdsl.fitting.prediction_bands import PART_NAMES, Band
 
 HEIGHT, PARTS_HEIGHT, ROW, MAX_ROWS = 240, 110, 30, 40
 ROWS_WIDTH, SHARES_WIDTH = 300, 150
-MIN_BAND = 8  # points of a curve whose intervals are a band, not bars
+MIN_BAND = 8  # points of a curve: with fewer, intervals are bars instead of a band
 PARTS = {"noise": theme.BLUE, "run": theme.GREEN, "law_error": theme.VERMILION}
 DASHES = {"noise": [1, 0], "run": [2, 2], "law_error": [6, 3]}
 MAX_NOTES = 3
@@ -27,16 +27,17 @@ def predictions_figure(
 ) -> Figure:
     """Draw predictions with their intervals.
 
-    Against a variable that varies, with the parts of the interval of a further run below; where
-    none varies, a row for each prediction, and the share of each part in the squared interval.
+    If a variable varies, predictions are drawn against it, with the parts of the interval of a
+    further run below; else each prediction is a row, with the share of each part in the squared
+    interval.
 
     Args:
-        result: the predictions, or a band, whose points are then its variables.
+        result: the predictions, or a band with its points.
         x: the variable of the horizontal axis; by default the one with the most values.
         color: the variable of the groups; by default all others that vary.
 
     Raises:
-        LawdslError: a variable that does not vary or is not there (G0104).
+        LawdslError: a variable that does not vary or does not exist (G0104).
     """
     points = result if isinstance(result, PredictedPoints) else _points_of(result)
     series = series_of(points, x, color)
@@ -54,7 +55,7 @@ def predictions_figure(
 
 
 def _points_of(band: Band) -> PredictedPoints:
-    """A band as predictions at its points, or at numbered rows where it has none."""
+    """A band as predictions at its points, or at numbered rows if it has no points."""
     arrays = np.moveaxis(band.stacked(), 0, -1)
     columns: dict[str, Any] = dict(band.points) or {"row": np.arange(1, len(arrays) + 1)}
     labels = list(band.labels)
@@ -66,7 +67,9 @@ def _points_of(band: Band) -> PredictedPoints:
 
 
 def _title(series: PredictedSeries) -> str:
-    """The predicted value, or where it goes from and to, if its intervals say which way."""
+    """The predicted value, or the first and the last value if the intervals show whether it rises
+    or falls.
+    """
     points, table = series.points, series.columns
     law = f"{points.law}: " if points.law else ""
     output = points.output.removesuffix(PREDICTED)
@@ -74,29 +77,29 @@ def _title(series: PredictedSeries) -> str:
     values, low, high = (table.get(name) for name in ("value", "low", "high"))
     assert values is not None
 
-    def single(k: int) -> str:
+    def single_value(k: int) -> str:
         ends = ""
         if low and high and np.isfinite([low[k], high[k]]).all():
             ends = f", {points.interval_name} {low[k]:.4g} to {high[k]:.4g}"
         return f"{law}{output} = {values[k]:.4g}{unit}{ends}"
 
     if len(values) == 1:
-        return single(0)
+        return single_value(0)
     if series.x is None or len(series.groups) > 1 or series.is_scatter:
         finite = [v for v in values if np.isfinite(v)] or [float("nan")]
         what = f"{len(values)} predictions of {output}"
         return f"{law}{what}, from {min(finite):.4g} to {max(finite):.4g}{unit}"
     at = table[series.x]
-    # values whose intervals overlap may rise or fall
+    # if the intervals overlap, the direction is not known
     if low and high and max(low[0], low[-1]) <= min(high[0], high[-1]):
-        return f"{single(-1)}, at {series.x} = {theme.short(at[-1])}"
+        return f"{single_value(-1)}, at {series.x} = {theme.short(at[-1])}"
     course = course_of(values, (), "{:.4g}".format, unit)
     ends = f"{series.x} goes from {theme.short(at[0])} to {theme.short(at[-1])}"
     return f"{law}{output} {course} while {ends}"
 
 
 def _legend(series: PredictedSeries) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     points = series.points
     if not series.has_intervals:
         return "predictions by the fitted law alone, without intervals"
@@ -112,11 +115,11 @@ def _legend(series: PredictedSeries) -> str:
 
 
 def curves_chart(series: PredictedSeries, *, bands: bool = True) -> Any:
-    """Predictions against a variable, and below half the width of the interval by its parts.
+    """Predictions against a variable, and below them half the width of the interval by its parts.
 
     Args:
         series: the predictions, along a variable.
-        bands: whether intervals at many points are joined to bands.
+        bands: whether intervals at many points are drawn as bands.
     """
     assert series.x is not None
     table, points = series.columns, series.points
@@ -192,7 +195,7 @@ def _parts_panel(series: PredictedSeries, x: Any) -> Any:
 
 
 def rows_chart(series: PredictedSeries) -> Any:
-    """A row for each prediction: its intervals, and the shares of their parts."""
+    """One row per prediction: its intervals, and the shares of their parts."""
     table = {name: values[:MAX_ROWS] for name, values in series.finite.items()}
     names = [n for n in ("value", "low", "high", "run_low", "run_high", "law") if n in table]
     title = series.title_of(series.points.output)
@@ -220,7 +223,7 @@ def rows_chart(series: PredictedSeries) -> Any:
 
 
 def _shares_panel(table: dict[str, list[Any]], height: int) -> Any:
-    """The share of each part in the squared interval of a further run: the squares add up."""
+    """The share of each part in the squared interval of a further run; the squares are additive."""
     long: dict[str, list[Any]] = {"row": [], "part": [], "from": [], "to": []}
     names = [n for n in PARTS if any(v for v in table[n])]
     for k, row in enumerate(table["row"]):

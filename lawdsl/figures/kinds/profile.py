@@ -1,7 +1,10 @@
-"""`profile`: the objective along each parameter, or over two, with the intervals of the fit."""
+"""`profile`: the profile of the objective along each parameter, or over two parameters, with the
+intervals of the fit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +17,7 @@ from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, Mesh, level_lines, rectangle
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
+from lawdsl.figures.options import names_of
 from lawdsl.fitting.intervals.profile_curve import (
     ProfiledFit,
     joint_ratio,
@@ -29,26 +33,29 @@ Array = NDArray[np.float64]
 
 POINTS = 31  # of a curve
 GRID = 37  # points along each axis of a surface
-REACH = 2.0  # of the curve, in half-widths of the interval
-ACROSS = 3.5  # of a surface across its ridge, in half-widths with the other parameter held
+REACH = 2.0  # length of the curve, in half-widths of the interval
+ACROSS = 3.5  # extent of a surface across its ridge, in half-widths with the other parameter fixed
 MAX_ROWS = 4_000
 MAX_PANELS = 9
-TOP = 3.0  # of the axis of the rise; 1 is an end of the interval
+TOP = 3.0  # end of the axis of the rise; at 1 the rise is that at an end of the interval
 
 
-def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None) -> Figure:
-    """Draw the least objective along each parameter, or its lines over two.
+def profile_figure(
+    fit: Fit, *, data: Any = None, parameters: str | Sequence[str] | None = None
+) -> Figure:
+    """Draw the profile of the objective along each parameter, or its level lines over two.
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps.
-        parameters: names separated by commas: two for a figure of both, `alpha,beta`; by default
-            each that has an interval.
+        data: the table that was fitted; by default the rows that the fit stores.
+        parameters: a list of names, or text with commas: two for a joint figure, `alpha,beta`;
+            by default all that have an interval.
 
     Raises:
         LawdslError: a fit without intervals (G0106) or rows (G0103), a parameter that it does not
             have (G0104), a table that is not the fitted one (G0108).
     """
+    names = names_of("parameters", parameters)
     fitted = fitted_problem(fit, fit.read_law(), data)
     if fitted.other:
         message = (
@@ -56,11 +63,11 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
         )
         help = "give the fitted table, or fit the law to this one and draw that fit"
         raise LawdslError(Diagnostic("G0108", message, help=help))
-    chosen = _chosen(fit, parameters)
-    followed, scale, notes = _followed(fit, fitted)
-    if len(chosen) == 2 and parameters is not None:
+    chosen = _chosen(fit, names)
+    followed, scale, notes = _profiled(fit, fitted)
+    if len(chosen) == 2 and names is not None:
         return _pair(fit, fitted, followed, scale, (chosen[0], chosen[1]), notes)
-    if parameters is None:
+    if names is None:
         without = [name for name in fit.parameters if name not in chosen]
         notes += [f"{', '.join(without)}: no interval, not drawn"] if without else []
     title = _title(fit, chosen)
@@ -92,7 +99,7 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
     )
 
 
-def _chosen(fit: Fit, parameters: str | None) -> list[str]:
+def _chosen(fit: Fit, names: list[str] | None) -> list[str]:
     """The parameters that are drawn."""
     with_interval = [name for name in fit.parameters if name in fit.intervals.ends]
     if not with_interval:
@@ -100,9 +107,8 @@ def _chosen(fit: Fit, parameters: str | None) -> list[str]:
         raise LawdslError(
             Diagnostic("G0106", message, help="see what `lawdsl fit` said of them (F0122, F0130)")
         )
-    if parameters is None:
+    if not names:
         return with_interval
-    names = [name.strip() for name in parameters.split(",")]
     for name in names:
         if name not in with_interval:
             message = f"this fit of {fit.law.name} has no interval of {name!r}"
@@ -111,8 +117,8 @@ def _chosen(fit: Fit, parameters: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _followed(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list[str]]:
-    """The fit whose objective is followed, what a rise is multiplied by, and notes."""
+def _profiled(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list[str]]:
+    """The fit whose profiles are computed, the factor by which rises are multiplied, and notes."""
     problem, groups, notes = fitted.problem, fitted.groups, []
     if problem.rows > MAX_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(problem.rows, MAX_ROWS, replace=False))
@@ -135,7 +141,7 @@ def _followed(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list
 
 
 def _free_range(fit: Fit, followed: ProfiledFit, name: str) -> tuple[int, float, float]:
-    """The position of a parameter, and the range of its free number that is drawn."""
+    """The position of a parameter, and the range of its unconstrained value that is drawn."""
     transforms = followed.problem.transforms
     number = [t.name for t in transforms].index(name)
     centre = float(followed.free[number])
@@ -204,12 +210,13 @@ def _panel(fit: Fit, curves: dict[str, list[Any]], name: str) -> Any:
 
 
 def _interval(fit: Fit, name: str) -> str:
+    """The interval of a parameter as text."""
     low, high = fit.intervals.ends[name]
     return f"{low:.3g} to {high:.3g}"
 
 
 def _title(fit: Fit, chosen: list[str]) -> str:
-    """The parameter with the widest interval, relative to its value."""
+    """The parameter with the widest interval relative to its value."""
 
     def width(name: str) -> float:
         low, high = fit.intervals.ends[name]
@@ -230,7 +237,7 @@ def _pair(
     names: tuple[str, str],
     notes: list[str],
 ) -> Figure:
-    """The lines of the least objective over two parameters."""
+    """The level lines of the profile of the objective over two parameters."""
     refuse_own_columns("profile", names, ("region", "line", "order", "high"))
     ranges = [_free_range(fit, followed, name) for name in names]
     numbers = (ranges[0][0], ranges[1][0])
@@ -242,8 +249,8 @@ def _pair(
     lines = level_lines(mesh, np.maximum(rise, 0.0), [1.0, ratio])
     table = _lines_table(followed, numbers, lines, {1.0: "intervals", ratio: "joint"}, names)
     title = (
-        f"{fit.law.name}: {names[0]} and {names[1]} have correlation {correlation:.2g} in the "
-        "linearised fit"
+        f"{fit.law.name}: {names[0]} and {names[1]} have correlation {_correlation(correlation)} in "
+        "the linearised fit"
     )
     if fitted.groups is not None:
         notes.append("rows of a run are dependent: the lines are for the mean of both parameters")
@@ -292,6 +299,12 @@ def _pair(
     )
 
 
+def _correlation(value: float) -> str:
+    """A correlation in two digits, or in as many as tell it from 1 and -1."""
+    texts = (f"{value:.{digits}g}" for digits in range(2, 7))
+    return next((text for text in texts if text not in ("1", "-1")), f"{value:.9g}")
+
+
 def _lines_table(
     followed: ProfiledFit,
     numbers: tuple[int, int],
@@ -299,7 +312,7 @@ def _lines_table(
     regions: dict[float, str],
     names: tuple[str, str],
 ) -> dict[str, list[Any]]:
-    """The tidy table of lines over two free numbers, in the units of the parameters."""
+    """The tidy table of lines over two unconstrained parameters, in the units of the parameters."""
     table: dict[str, list[Any]] = {
         names[0]: [],
         names[1]: [],
@@ -326,13 +339,14 @@ def _span(values: list[float]) -> tuple[float, float]:
 def _mesh(
     followed: ProfiledFit, numbers: tuple[int, int], ends: tuple[float, float], root: float
 ) -> tuple[float, Mesh]:
-    """The correlation of two free numbers, and points along the ridge of their objective.
+    """The correlation of two unconstrained parameters, and mesh points along the ridge of the
+    objective.
 
     Args:
         followed: the fit.
         numbers: the positions of both.
-        ends: of the first.
-        root: by which the rows that are followed make intervals too wide.
+        ends: the range of the first.
+        root: the factor by which intervals from the sampled rows are too wide.
     """
     i, k = numbers
     covariance = followed.covariance

@@ -1,7 +1,8 @@
-"""`residuals`: of a fit, against its prediction, each variable and the order of the rows.
+"""`residuals`: the residuals of a fit against its prediction, each variable and the order of the
+rows.
 
-What the diagnostics of the fit find in them is drawn: the curve of a pattern along one variable, the
-means in the quadrants of two, the border between two variances, correlated rows.
+The findings of the diagnostics are drawn too: the curve of a pattern along one variable, the means
+in the quadrants of two, the border between two variances, correlated rows.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from lawdsl.fitting.result import Fit
 Array = NDArray[np.float64]
 
 FINDINGS = ("F0115", "F0116", "F0117", "F0119", "F0132")
-"""Codes of what a fit says of its residuals."""
+"""Codes of the diagnostics of a fit that are about its residuals."""
 MAX_VARIABLES = 7
-"""Variables with a panel each: those of the patterns, then the first ones."""
+"""Largest number of variables with a panel; those with patterns come first."""
 MAX_POINTS = 800  # a panel has few pixels
-MAX_LEVELS = 16  # an axis with more distinct values is cut into ranges of equal counts
+MAX_LEVELS = 16  # an axis with more distinct values is divided into ranges of equal counts
 RANGES, MANY = 8, 1_000
 MAX_LINES = 150
 LIMIT_SCALES = 6.0
-"""Robust standard deviations beyond which the axis ends, where rows lie further out."""
+"""End of the axis in robust standard deviations, if some rows lie further out."""
 FIT, ORDER = "fitted", "row"
 OF_ROWS = ("residual", "drawn", "far", "beyond")
 OF_PATTERNS = ("mean", "line", "top", "text")
@@ -53,16 +54,16 @@ OF_PATTERNS = ("mean", "line", "top", "text")
 
 @dataclass(frozen=True)
 class _Residuals:
-    """What is drawn.
+    """The contents of the figure.
 
     Attributes:
         fitted: the problem of the fit.
-        residual: on the scale of the objective: in percent of the output where that compares
-            logarithms, else in its unit, shape (rows,).
+        residual: the residuals on the scale of the objective, shape (rows,): in percent of the
+            output if the objective compares logarithms, else in the unit of the output.
         prediction: the fitted output, shape (rows,).
-        structure: what the residuals contain beside noise; None where they cannot be tested.
+        structure: the systematic structure of the residuals; None where they cannot be tested.
         scale: a robust standard deviation of the residuals.
-        limit: where the axis of the residuals ends.
+        limit: the end of the axis of the residuals.
     """
 
     fitted: FittedProblem
@@ -79,12 +80,12 @@ class _Residuals:
 
     @property
     def factor(self) -> float:
-        """Drawn residuals over those of the objective."""
+        """The factor from residuals of the objective to drawn ones."""
         return 100.0 if self.log else 1.0
 
     @property
     def unit(self) -> str:
-        """The unit of drawn residuals, with a space before it; "" where there is none."""
+        """The unit of drawn residuals, preceded by a space; "" for none."""
         if self.log:
             return " %"
         _, _, unit = axis_title(self.fitted.law, self.fitted.law.output).partition(" [")
@@ -92,7 +93,7 @@ class _Residuals:
 
     @property
     def axis(self) -> str:
-        """The title of their axis."""
+        """The title of the axis of the residuals."""
         output = self.fitted.law.output
         if self.log:
             return f"log({output} / fitted) [%]"
@@ -117,12 +118,12 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps, whose order in the
+        data: the table that was fitted; by default the rows that the fit stores, whose order in the
             table is not known.
 
     Raises:
-        LawdslError: a fit without rows (G0103), a table that does not suit, a name of the law that a
-            column of the figure has (G0107).
+        LawdslError: a fit without rows (G0103), a table that the fit cannot be applied to, a name
+            of the law that is also a column of the figure (G0107).
     """
     fitted = fitted_problem(fit, fit.read_law(), data)
     names = (*fitted.names, fitted.law.output)
@@ -132,8 +133,8 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     points = _points(drawn, kept)
     shown, left_out = _variables(drawn)
     panels = [_panel(drawn, points, name) for name in shown]
-    together = [_together(drawn, p, points) for p in _patterns(drawn) if len(p.axes) == 2]
-    panels[1:1] = together  # in the second column, beyond which is room for a legend
+    together = [_two_variable_panel(drawn, p, points) for p in _patterns(drawn) if len(p.axes) == 2]
+    panels[1:1] = together  # in the second column, which leaves room for a legend on its right
     beyond = int(np.sum(np.abs(drawn.residual) > drawn.limit))
     notes = [*other_table_notes(fitted.other), *filter(None, [fitted.note, note])]
     if beyond:
@@ -147,20 +148,21 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     findings = [] if fitted.other else _findings(fit)
     description = " ".join([f"{title}.", *(f"{d.message}." for d in findings)])
     columns = min(2, len(panels))
+    dashed = any(_means(drawn, name) is not None for name in shown)
     chart = alt.concat(*panels, columns=columns, spacing=18)
     width = columns * (theme.PANEL_WIDTH + 75.0)
     return Figure(
         "residuals",
         title,
         points,
-        theme.titled(chart, title, [_legend(drawn), *notes], description, width),
+        theme.titled(chart, title, [_legend(drawn, dashed), *notes], description, width),
         description,
         tuple(notes),
     )
 
 
 def _residuals(fitted: FittedProblem) -> _Residuals:
-    """The residuals of a fit and what they contain beside noise."""
+    """The residuals of a fit and their systematic structure."""
     problem, theta = fitted.problem, fitted.theta
     prediction = problem.predictions(theta[None])[0].copy()
     with np.errstate(all="ignore"):
@@ -169,12 +171,15 @@ def _residuals(fitted: FittedProblem) -> _Residuals:
             if problem.objective.log
             else problem.target - prediction
         )
-    structure = residual_structure(fitted.prepared, problem, theta, fitted.groups)
+    # of a table that was not fitted, patterns are not those of a misfit alone
+    structure = (
+        None if fitted.other else residual_structure(fitted.prepared, problem, theta, fitted.groups)
+    )
     centre = float(np.median(residual))
     scale = MAD_TO_SIGMA * float(np.median(np.abs(residual - centre)))
     sizes = np.abs(residual[np.isfinite(residual)])
     limit = float(np.max(sizes, initial=0.0))
-    # a few rows far out would press the others into a line
+    # a few rows far out would compress all others
     if scale and limit > 1.5 * LIMIT_SCALES * scale:
         limit = max(LIMIT_SCALES * scale, float(np.quantile(sizes, 0.97)))
     return _Residuals(fitted, residual, prediction, structure, scale, 1.05 * limit or 1.0)
@@ -185,14 +190,14 @@ def _patterns(drawn: _Residuals) -> tuple[Pattern, ...]:
 
 
 def _variables(drawn: _Residuals) -> tuple[list[str], list[str]]:
-    """The names of the panels, those of patterns first, and the variables that have none."""
+    """The names of the panels, those of patterns first, and the variables without a panel."""
     names = drawn.fitted.names
     named = [names[i] for p in _patterns(drawn) for i in p.axes if i < len(names)]
     varying = [name for name in names if np.ptp(drawn.values(name)) > 0]
     chosen = list(dict.fromkeys([*named, *varying]))[:MAX_VARIABLES]
     left_out = [name for name in varying if name not in chosen]
     order = [] if drawn.fitted.numbers is None else [ORDER]
-    # a fit on bounds may be constant but for rounding
+    # a fit on bounds may be constant up to rounding
     low, high = np.min(drawn.prediction), np.max(drawn.prediction)
     first = [FIT] if high - low > 1e-9 * abs(high) else []
     return [*first, *(name for name in names if name in chosen), *order], left_out
@@ -216,7 +221,7 @@ def _points(drawn: _Residuals, kept: NDArray[np.int64]) -> dict[str, list[Any]]:
 
 
 def _far_rows(drawn: _Residuals) -> NDArray[np.bool_]:
-    """The rows that the fit names as far from the law, or exchanged, shape (rows,)."""
+    """The rows that diagnostics of the fit name as outliers or exchanged, shape (rows,)."""
     structure = drawn.structure
     far = np.zeros(drawn.fitted.problem.rows, dtype=bool)
     if structure is not None:
@@ -232,15 +237,17 @@ def _far_rows(drawn: _Residuals) -> NDArray[np.bool_]:
 
 
 def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
-    """The residuals against one axis, with what was found along it."""
+    """The residuals against one axis, with the findings along it."""
     law, values = drawn.fitted.law, drawn.values(name)
     ends = np.array([np.min(values), np.max(values)])
     title = {FIT: f"fitted {axis_title(law, law.output)}", ORDER: "row of the table"}.get(name)
     logarithmic = False if name == ORDER else None
-    x = theme.axis(name, title or axis_title(law, name), ends, logarithmic=logarithmic)
-    y = _vertical(drawn, "drawn")
+    room = theme.MARGIN * float(ends[1] - ends[0])
+    beyond = (float(ends[0]) - room, float(ends[1]) + room) if room else None
+    x = theme.axis(name, title or axis_title(law, name), ends, logarithmic=logarithmic, ends=beyond)
+    y = _residual_axis(drawn, "drawn")
     rows = chart_of(points)
-    zero = chart_of({"at": [0.0]}).mark_rule(color=theme.GREY).encode(y=_vertical(drawn, "at"))
+    zero = chart_of({"at": [0.0]}).mark_rule(color=theme.GREY).encode(y=_residual_axis(drawn, "at"))
     tooltip = [
         alt.Tooltip(f"{theme.escaped(c)}:Q", title=c, format=".5~g")
         for c in points
@@ -269,22 +276,22 @@ def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
         .mark_point(size=90, strokeWidth=1.5, color=theme.VERMILION)
         .encode(x=x, y=y)
     )
-    layers += _along(drawn, name, x)
+    layers += _finding_marks(drawn, name, x)
     return alt.layer(*layers).properties(width=theme.PANEL_WIDTH, height=theme.PANEL_HEIGHT)
 
 
-def _vertical(drawn: _Residuals, field: str) -> alt.Y:
-    """The axis of residuals, one for all panels."""
+def _residual_axis(drawn: _Residuals, field: str) -> alt.Y:
+    """The axis of residuals, the same for all panels."""
     scale = alt.Scale(domain=[-drawn.limit, drawn.limit], nice=False)
     axis = alt.Axis(title=drawn.axis, labelExpr=theme.LABELS, tickCount=5)
     return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
 
-def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
-    """What was found along an axis, else the means of its ranges."""
+def _finding_marks(drawn: _Residuals, name: str, x: Any) -> list[Any]:
+    """The finding along an axis, else the means over its ranges."""
     structure = drawn.structure
     position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
-    y = _vertical(drawn, "mean")
+    y = _residual_axis(drawn, "mean")
     named = [p for p in _patterns(drawn) if p.axes == (position,)]
     if named and structure is not None:
         curve = named[0].curve * drawn.factor / _root_weights(drawn, structure)
@@ -295,9 +302,9 @@ def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     variance = structure.order.variance if structure else None
     if variance is not None and variance.axis == position:
         layers += _variance(drawn, variance, name, x)
-    far = np.flatnonzero(_far_rows(drawn))
-    at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
-    if len(at) > 2:
+    means_of_rows = _means(drawn, name)
+    if means_of_rows is not None:
+        at, mean = means_of_rows
         line = chart_of({name: at, "mean": np.clip(mean, -drawn.limit, drawn.limit)})
         layers.append(
             line.mark_line(color="black", strokeWidth=1.4, strokeDash=[4, 2]).encode(x=x, y=y)
@@ -305,8 +312,19 @@ def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     return layers
 
 
+def _means(drawn: _Residuals, name: str) -> tuple[list[float], list[float]] | None:
+    """The means of the rows along an axis; None where these would only join the rows, or the curve of
+    a pattern is drawn in their place."""
+    position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
+    if any(p.axes == (position,) for p in _patterns(drawn)):
+        return None
+    far = np.flatnonzero(_far_rows(drawn))
+    at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
+    return (at, mean) if 2 < len(at) <= len(drawn.residual) / 2 else None
+
+
 def level_means(values: Array, residual: Array) -> tuple[list[float], list[float]]:
-    """Means along an axis: at each value where these are few, else in ranges of equal counts.
+    """Means along an axis: at each value if these are few, else over ranges of equal counts.
 
     Args:
         values: shape (rows,).
@@ -315,7 +333,7 @@ def level_means(values: Array, residual: Array) -> tuple[list[float], list[float
     Returns:
         The mean values and the mean residuals.
     """
-    # a part of a long table shows that there are many values
+    # a part of a long table suffices to show that there are many values
     if len(np.unique(values[:MANY])) > MAX_LEVELS or len(levels := np.unique(values)) > MAX_LEVELS:
         starts = np.arange(1, RANGES) * len(values) // RANGES
         levels = np.unique(np.append(np.min(values), np.partition(values, starts)[starts]))
@@ -326,7 +344,7 @@ def level_means(values: Array, residual: Array) -> tuple[list[float], list[float
 
 
 def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -> list[Any]:
-    """The border between rows that scatter differently, and by how much they do."""
+    """The border between rows of different variance, and both standard deviations."""
     border = chart_of({name: [variance.border]})
     layers: list[Any] = [
         border.mark_rule(color=theme.VERMILION, strokeDash=[5, 3], strokeWidth=1.6).encode(x=x)
@@ -334,14 +352,14 @@ def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -
     for side, deviation in zip((-1, 1), variance.deviations, strict=True):
         text = f"± {deviation * drawn.factor:.2g}{drawn.unit}"
         label = chart_of({name: [variance.border], "top": [0.9 * drawn.limit], "text": [text]})
-        placed = label.encode(x=x, y=_vertical(drawn, "top"), text="text:N")
+        placed = label.encode(x=x, y=_residual_axis(drawn, "top"), text="text:N")
         align = "left" if side > 0 else "right"
         layers += theme.labelled(placed, align=align, dx=6 * side, color=theme.VERMILION)
     return layers
 
 
 def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
-    """Correlated rows, which differ in one variable alone, as lines along it."""
+    """Correlated rows, which differ in one variable only, as lines along it."""
     structure = drawn.structure
     if structure is None:
         return []
@@ -358,13 +376,14 @@ def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     return [
         chart_of(table)
         .mark_line(color=theme.ORANGE, strokeWidth=1, opacity=0.7)
-        .encode(x=x, y=_vertical(drawn, "residual"), detail="line:N")
+        .encode(x=x, y=_residual_axis(drawn, "residual"), detail="line:N")
     ]
 
 
-def _together(drawn: _Residuals, pattern: Pattern, points: dict[str, Any]) -> Any:
-    """A pattern in two variables: rows by both, coloured, and the mean of the pattern in each
-    quadrant."""
+def _two_variable_panel(drawn: _Residuals, pattern: Pattern, points: dict[str, Any]) -> Any:
+    """A pattern in two variables: coloured rows against both, and the mean of the pattern in each
+    quadrant.
+    """
     assert drawn.structure is not None
     view, law = drawn.structure.view, drawn.fitted.law
     names = [view.names[i] for i in pattern.axes]
@@ -397,21 +416,21 @@ def _together(drawn: _Residuals, pattern: Pattern, points: dict[str, Any]) -> An
             inside = one & other
             if inside.any():
                 for name, of in zip(names, values, strict=True):
-                    means[name].append(_middle(of[inside]))
+                    means[name].append(_axis_middle(of[inside]))
                 means["mean"].append(drawn.size(float(np.mean(curve[inside]))))
     placed = chart_of(means).encode(x=x, y=y, text="mean:N")
     layers += theme.labelled(placed, fontSize=13, fontWeight="bold")
     return alt.layer(*layers).properties(width=theme.PANEL_WIDTH, height=theme.PANEL_HEIGHT)
 
 
-def _middle(values: Array) -> float:
+def _axis_middle(values: Array) -> float:
     """The middle of the range of values, on their axis."""
     low, high = float(np.min(values)), float(np.max(values))
     return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
 
 
 def _root_weights(drawn: _Residuals, structure: ResidualStructure) -> Array | float:
-    """What the tests multiply residuals by."""
+    """The factors by which the tests multiply residuals."""
     weights = drawn.fitted.problem.weights
     return 1.0 if weights is None else np.sqrt(weights[structure.view.rows])
 
@@ -421,16 +440,18 @@ def _position(drawn: _Residuals, name: str) -> int:
 
 
 def _findings(fit: Fit) -> list[Any]:
-    """What the fit says of its residuals."""
+    """The diagnostics of the fit about its residuals."""
     return [d for d in fit.diagnostics if d.code in FINDINGS]
 
 
 def _title(fit: Fit, drawn: _Residuals) -> str:
-    """The largest pattern, or that there is none."""
+    """The largest pattern, or the statement that there is none."""
     name, structure = drawn.fitted.law.name, drawn.structure
     name += f" on {drawn.fitted.other}" if drawn.fitted.other else ""
     rows = counted(drawn.fitted.total, "row")
-    if structure is None:
+    if drawn.fitted.other:
+        return f"{name}: {_where(drawn, rows)}"
+    if structure is None or drawn.fitted.total <= len(drawn.fitted.theta):
         return f"{name}: the residuals of {rows} are too few, or too exact, to be tested"
     order, view = structure.order, structure.view
     if order.patterns:
@@ -444,7 +465,7 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
     if order.misfit is not None:
         which = view.names[order.misfit.axis]
         return f"{name} leaves a pattern: rows that differ in {which} alone are correlated"
-    # the rows that a fit keeps may be too few to show what all of them do
+    # the rows that a fit stores may be too few to show a pattern of all rows
     named = next((d for d in _findings(fit) if d.code == "F0116"), None)
     if named is not None and not drawn.fitted.other:
         return f"{name}: {named.message.partition(':')[0]}"
@@ -458,12 +479,27 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
         ratio = max(order.variance.ratio, 1 / order.variance.ratio)
         which = view.names[order.variance.axis]
         return f"{name}: the residuals scatter {ratio:.2g} times as far at one end of {which}"
-    return f"{name}: no pattern in the residuals of {rows}, which scatter by {drawn.scale:.2g}{drawn.unit}"
+    size = float(np.sqrt(np.mean(drawn.residual**2)))
+    return f"{name}: no pattern found in the residuals of {rows}, root mean square {size:.2g}{drawn.unit}"
 
 
-def _legend(drawn: _Residuals) -> str:
-    """What the marks are."""
-    parts = ["points: rows", "dashed: their means along the axis"]
+def _where(drawn: _Residuals, rows: str) -> str:
+    """How far rows that were not fitted are from the law: their median, and the furthest."""
+    what = f"{drawn.axis.partition(' [')[0]} of {rows}"
+    finite = drawn.residual[np.isfinite(drawn.residual)]
+    if not finite.size:
+        return f"{what} has no value"
+    low, middle, high = (drawn.size(float(f(finite))) for f in (np.min, np.median, np.max))
+    if finite.size == 1:
+        return f"{what} is {middle}"
+    return f"{what} is {middle} in the median, from {low} to {high}"
+
+
+def _legend(drawn: _Residuals, dashed: bool) -> str:
+    """What the marks are; `dashed`: whether means are drawn."""
+    parts = ["points: rows"]
+    if dashed:
+        parts.append("dashed: their means along the axis")
     if _far_rows(drawn).any():
         parts.append("rings: rows that the fit names")
     order = drawn.structure.order if drawn.structure else None

@@ -1,4 +1,4 @@
-"""`sweep`: the runs of a sweep, done and to come: sizes, tokens, mixtures, cost and losses."""
+"""`sweep`: the finished and remaining runs of a sweep: sizes, tokens, mixtures, cost and losses."""
 
 from __future__ import annotations
 
@@ -26,30 +26,43 @@ from lawdsl.figures.sweep_runs import (
 Array = NDArray[np.float64]
 
 PANEL_WIDTH, PANEL_HEIGHT = 280, 170
-MAX_LEVELS, MAX_SIZES = 14, 8  # values that have a place each; more are put in ranges
+MAX_LEVELS, MAX_SIZES = 14, 8  # values with a place each; more are grouped into ranges
 MAX_LOSSES = 4
 MAX_POINTS = 2_000
-ENOUGH_SHARES = 4  # values of a share, along which losses are then drawn
+ENOUGH_SHARES = 4  # values of a share, above which losses are drawn against it
 MAX_MODELS = 12
 LARGEST, SMALLEST = 420, 24  # px² of the marks of cells
+LABEL_CHARACTER = 6.5  # px of a character of a label, with its share of the space beside it
 GAP = 3  # px between them
 ROW = 20
 FLOP_LABELS = "datum.value == 0 ? '0' : replace(format(datum.value, '.2~e'), 'e+', 'e')"
 SECONDS = ((86_400 * 2, 86_400, "days"), (5_400, 3_600, "hours"), (90, 60, "minutes"))
 
 
-def sweep_figure(source: Any) -> Figure:
+def sweep_figure(
+    source: Any,
+    *,
+    N: str | None = None,
+    D: str | None = None,
+    L: str | None = None,
+    drop_bad: bool = False,
+) -> Figure:
     """Draw the runs of a sweep.
 
     Args:
         source: the plan of a sweep, or a table of runs with columns N and D, r_CORPUS, L_VALIDATION,
             run and status, as `lawdsl collect` makes it.
+        N, D, L: which columns these are in another table, with a unit where the header has none:
+            `params_m [Mparam]`.
+        drop_bad: leave out rows that are no runs, instead of refusing the table.
 
     Raises:
-        LawdslError: a table without columns N and D, or without a row that has both (G0113).
+        LawdslError: a table without columns N and D, or without a row that has both (G0113); rows
+            that are no runs (D0106, D0108, D0121); a unit that is not known (D0112).
     """
-    runs = runs_of(source)
-    notes: list[str] = []
+    columns = {name: c for name, c in (("N", N), ("D", D), ("L", L)) if c is not None}
+    runs = runs_of(source, columns, drop_bad=drop_bad)
+    notes: list[str] = [runs.note] if runs.note else []
     tokens = levels_of(runs.D, MAX_LEVELS)
     top = [_cells_of(runs, _tokens_title(runs), tokens), *_mixtures(runs)]
     ranges = {"D": tokens, "N": levels_of(runs.N, MAX_SIZES)}
@@ -60,7 +73,12 @@ def sweep_figure(source: Any) -> Figure:
     if _has_cost(runs):
         rows.append(_cost(runs))
     else:
-        notes.append("without compute, since N and D have no units: N [param], D [token]")
+        why = (
+            "N is not in param, or D not in token"
+            if runs.units["N"] and runs.units["D"]
+            else "N and D have no units: N [param], D [token]"
+        )
+        notes.append(f"without compute, since {why}")
     losses = _losses(runs, notes)
     rows += [losses] if losses is not None else []
     chart: Any = alt.vconcat(*rows, spacing=26).resolve_scale(
@@ -73,7 +91,7 @@ def sweep_figure(source: Any) -> Figure:
 
 
 def _table(runs: SweepRuns) -> dict[str, list[Any]]:
-    """The tidy table: a row a run."""
+    """The tidy table: one row per run."""
     return {
         "model": np.array(runs.models, dtype=object)[runs.model].tolist(),
         "N": runs.N.tolist(),
@@ -90,7 +108,7 @@ def _table(runs: SweepRuns) -> dict[str, list[Any]]:
 
 
 def _cells_of(runs: SweepRuns, title: str, levels: Levels) -> Any:
-    """The runs at each model size and level of a variable."""
+    """The number of runs at each model size and level of a variable."""
     sizes = levels_of(runs.N, MAX_SIZES)
     return _cell_panel(title, levels, _size_title(runs), sizes, runs.state)
 
@@ -104,7 +122,7 @@ def _size_title(runs: SweepRuns) -> str:
 
 
 def _mixtures(runs: SweepRuns) -> list[Any]:
-    """The runs at each share: of one corpus where there are two, else of each of them."""
+    """The number of runs at each share: of one corpus if there are two, else of each."""
     varied = {name: v for name, v in runs.shares.items() if len(np.unique(v[np.isfinite(v)])) > 1}
     if not varied:
         return []
@@ -115,7 +133,7 @@ def _mixtures(runs: SweepRuns) -> list[Any]:
     names = list(varied)[:MAX_LEVELS]
     together = np.concatenate([varied[name] for name in names])
     shares = levels_of(together, MAX_LEVELS, linear=True)
-    # each corpus is a line, on which each run is once
+    # each corpus is a row in which every run is counted once
     lines = Levels(tuple(names), np.repeat(np.arange(len(names)), len(runs)), are_ranges=False)
     return [_cell_panel("share of a corpus", shares, "", lines, np.tile(runs.state, len(names)))]
 
@@ -123,13 +141,13 @@ def _mixtures(runs: SweepRuns) -> list[Any]:
 def _cell_panel(
     title: str, across: Levels, down_title: str, down: Levels, state: NDArray[np.int64]
 ) -> Any:
-    """Cells of two variables: a ring for all runs, filled by those done."""
+    """Cells of two variables: a ring for all runs, filled according to the finished ones."""
     found = counted(across, down, state)
     table: dict[str, list[Any]] = {name: [cell[name] for cell in found] for name in found[0]}
     table["runs"] = [cell[DONE] + cell[COMING] + cell[FAILED] for cell in found]
     order = list(reversed(down.labels)) if down_title else list(down.labels)
     y = alt.Y("down:N", sort=order, axis=alt.Axis(title=down_title or None, ticks=False))
-    long = max(map(len, across.labels)) > 4 and len(across.labels) > 7
+    long = LABEL_CHARACTER * max(map(len, across.labels)) > PANEL_WIDTH / len(across.labels)
     shape = alt.Axis(title=title, labelAngle=-40 if long else 0, labelOverlap=False, ticks=False)
     x = alt.X("across:N", sort=list(across.labels), axis=shape)
     most = max(table["runs"])
@@ -163,7 +181,9 @@ def _has_cost(runs: SweepRuns) -> bool:
 
 
 def _cost(runs: SweepRuns) -> Any:
-    """The compute of each model's runs, done and to come; of ranges of sizes where models are many."""
+    """The compute of the finished and remaining runs of each model, or of ranges of sizes if there
+    are many models.
+    """
     labels, of_run, title = runs.models, runs.model, None
     sized = np.isfinite(runs.N)
     named = np.unique(of_run[sized]).tolist()
@@ -173,7 +193,7 @@ def _cost(runs: SweepRuns) -> Any:
         labels, of_run, title = sizes.labels, sizes.codes, _size_title(runs)
         order_of = {k: -float(k) for k in np.unique(of_run[sized]).tolist()}
     chosen = sorted(order_of, key=lambda k: order_of[k])
-    done, coming = runs.flop * runs.finished, _coming(runs)
+    done, coming = runs.flop * runs.finished, _remaining_flop(runs)
     table: dict[str, list[Any]] = {n: [] for n in ("model", "flop", "state", "order")}
     counts: dict[str, list[Any]] = {"model": [], "text": []}
     for k in chosen:
@@ -217,7 +237,7 @@ def _losses(runs: SweepRuns, notes: list[str]) -> Any:
 
 
 def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str]) -> Any:
-    """One loss against the variable with the most values, coloured by another."""
+    """One loss against the variable with the most values, coloured by another variable."""
     x_title, x, is_share = _most_varied(runs, validation)
     chosen = np.flatnonzero(np.isfinite(losses) & np.isfinite(x))
     if len(chosen) > MAX_POINTS:
@@ -228,6 +248,7 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
     title = "loss" if validation == "L" else f"loss on {validation}"
     sizes = levels_of(runs.N, theme.MAX_GROUPS)
     table: dict[str, Any] = {"x": x[chosen], "loss": losses[chosen], "N": runs.N[chosen]}
+    table["failed"] = runs.are(FAILED)[chosen]
     encoding: dict[str, Any] = {
         "x": theme.axis("x", x_title, table["x"], logarithmic=False if is_share else None),
         "y": theme.axis("loss", title + unit, table["loss"], channel="y", logarithmic=False),
@@ -239,13 +260,20 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
         table["size"] = [sizes.labels[code] for code in sizes.codes[chosen]]
         encoding["color"] = theme.color("size", _size_title(runs), sizes.labels)
         encoding["shape"] = theme.shape("size", _size_title(runs), sizes.labels)
-    marks: Any = chart_of(table).mark_point(filled=True, size=28, opacity=0.7)
-    return marks.encode(**encoding).properties(width=PANEL_WIDTH - 40, height=PANEL_HEIGHT - 20)
+    drawn = chart_of(table)
+    marks = drawn.transform_filter("!datum.failed").mark_point(filled=True, size=28, opacity=0.7)
+    crosses = drawn.transform_filter("datum.failed").mark_point(
+        shape="cross", angle=45, filled=True, size=40, color=theme.VERMILION, opacity=1
+    )
+    place = {name: encoding[name] for name in ("x", "y")}
+    layered: Any = alt.layer(marks.encode(**encoding), crosses.encode(**place))
+    return layered.properties(width=PANEL_WIDTH - 40, height=PANEL_HEIGHT - 20)
 
 
 def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array, bool]:
-    """The share of the corpus that a loss is of, where it has about as many values as the tokens,
-    else the tokens; and whether it is a share."""
+    """The share of the corpus that a loss belongs to, if it has about as many values as the tokens,
+    else the tokens; and whether it is a share.
+    """
     counts = {name: len(np.unique(values)) for name, values in runs.shares.items()}
     name = validation if validation in counts else max(counts, key=lambda n: counts[n], default="")
     if counts.get(name, 0) >= min(len(np.unique(runs.D)), ENOUGH_SHARES) > 0 and counts[name] > 1:
@@ -257,7 +285,7 @@ def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array, bool]:
 
 
 def _title(runs: SweepRuns) -> str:
-    """How far the sweep is, and what remains."""
+    """The progress of the sweep, and what remains."""
     done, failed = runs.count(DONE), runs.count(FAILED)
     left = len(runs) - done - failed
     text = f"{runs.name}: {done:,} of {len(runs):,} runs done"
@@ -267,22 +295,22 @@ def _title(runs: SweepRuns) -> str:
         return text
     if not left:
         return f"{text}, {_flop(float(np.nansum(runs.flop * runs.finished)))} in all"
-    text += f"; {_flop(float(np.nansum(_coming(runs))))} to come"
+    text += f"; {_flop(float(np.nansum(_remaining_flop(runs))))} to come"
     return text + (f", about {_duration(runs.seconds)}" if runs.seconds else "")
 
 
-def _coming(runs: SweepRuns) -> Array:
-    """The compute that each run still takes: none of one that is done, or has failed."""
+def _remaining_flop(runs: SweepRuns) -> Array:
+    """The compute that each run still requires: 0 if it is finished or has failed."""
     return np.where(runs.are(COMING), runs.flop * (1 - runs.finished), 0.0)
 
 
 def _flop(value: float) -> str:
-    """Compute as papers write it: 2.8e14 FLOP."""
+    """Compute as in papers: 2.8e14 FLOP."""
     return f"{value:.2g}".replace("e+", "e") + " FLOP"
 
 
 def _legend(runs: SweepRuns) -> str:
-    """What the marks of cells are."""
+    """The meaning of the marks of cells."""
     parts = ["area: the number of runs; filled: done"]
     if runs.count(COMING):
         parts.append("ring: to come")
@@ -292,7 +320,7 @@ def _legend(runs: SweepRuns) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time as people say it: 3 hours."""
+    """A duration in rounded units: 3 hours."""
     for least, unit, name in SECONDS:
         if seconds >= least:
             return f"{seconds / unit:.3g} {name}"
@@ -300,7 +328,7 @@ def _duration(seconds: float) -> str:
 
 
 def _description(runs: SweepRuns) -> str:
-    """The figure for those who do not see it."""
+    """The alternative text of the figure."""
     parts = [f"{_title(runs)}."]
     for name, unit, values in (("N", runs.units["N"], runs.N), ("D", runs.units["D"], runs.D)):
         low, high = theme.short(float(np.nanmin(values))), theme.short(float(np.nanmax(values)))

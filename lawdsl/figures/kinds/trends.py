@@ -1,4 +1,6 @@
-"""`trends`: differences as claimed, too small to tell and against a claim, and where these are."""
+"""`trends`: how many differences agree with a claim, are inconclusive, or contradict it, and where
+these are.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ OUTCOMES = {"as_claimed": "as claimed", "too_small": "too small to tell", "again
 COLORS = (theme.BLUE, "#D3D3D3", theme.VERMILION)
 TEXT_COLORS = ("white", "#222222", "white")
 WIDTH, ROW = 380, 24
-MIN_SHARE = 0.07  # of a bar that has its number in it
-MAX_PROFILED = 3  # claims with exceptions that have panels of their own
+MIN_SHARE = 0.07  # of a bar: a narrower segment has no number
+MAX_PROFILED = 3  # claims with exceptions that have panels
 MAX_VARIABLES = 2
 PROFILE_HEIGHT, STEP = 120, 30
 MAX_PLACES = 12
@@ -32,13 +34,13 @@ HEADING: dict[str, Any] = {"fontSize": 12, "fontWeight": "normal", "anchor": "st
 
 
 def trends_figure(trends: Trends) -> Figure:
-    """Draw how the differences of a table compare with what a law claims.
+    """Draw how the differences in a table compare with the claims of a law.
 
     Args:
-        trends: the claims, compared with a table.
+        trends: the comparison of the claims with a table.
 
     Raises:
-        LawdslError: no claim had anything to compare (G0112).
+        LawdslError: there are no differences to compare with any claim (G0112).
     """
     compared = [trend for trend in trends.trends if trend.series]
     if not compared:
@@ -49,8 +51,8 @@ def trends_figure(trends: Trends) -> Figure:
         raise LawdslError(Diagnostic("G0112", message, help=why or "see `lawdsl trends`"))
     rows = [row for trend in compared for row in _rows(trend)]
     notes = [f"{t.claim}: nothing to compare, {t.why}" for t in trends.trends if not t.series]
-    profiled = sorted((t for t in compared if _against(t)), key=lambda t: -_against(t))
-    below = [panel for trend in profiled[:MAX_PROFILED] for panel in _where(trend)]
+    profiled = sorted((t for t in compared if _count_against(t)), key=lambda t: -_count_against(t))
+    below = [panel for trend in profiled[:MAX_PROFILED] for panel in _exception_panels(trend)]
     if len(profiled) > MAX_PROFILED:
         notes.append(f"where is drawn of {MAX_PROFILED} of {len(profiled)} claims with exceptions")
     below += [_places(t.inflection) for t in compared if _has_places(t)]
@@ -62,12 +64,12 @@ def trends_figure(trends: Trends) -> Figure:
     return Figure("trends", title, columns, drawn, description, tuple(notes))
 
 
-def _against(trend: Trend) -> int:
+def _count_against(trend: Trend) -> int:
     return max(series.against for series in trend.series)
 
 
 def _rows(trend: Trend) -> Iterator[dict[str, Any]]:
-    """The tidy rows of a claim: one for each kind of differences."""
+    """The tidy rows of a claim: one per kind of comparison."""
     for series in trend.series:
         yield {
             "claim": trend.claim,
@@ -80,7 +82,7 @@ def _rows(trend: Trend) -> Iterator[dict[str, Any]]:
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> Any:
-    """A bar for each kind of differences, of the shares of its outcomes."""
+    """One bar per kind of comparison, divided into the shares of its outcomes."""
     labels = [f"{row['claim']}: {row['compared']}" for row in rows]
     table: dict[str, list[Any]] = {
         n: [] for n in ("row", "outcome", "from", "to", "text", "middle")
@@ -124,8 +126,8 @@ def _counts(rows: Sequence[dict[str, Any]]) -> Any:
     return layered.properties(width=WIDTH, height=ROW * len(rows))
 
 
-def _where(trend: Trend) -> Iterator[Any]:
-    """The differences against a claim along the variables in which they are crowded."""
+def _exception_panels(trend: Trend) -> Iterator[Any]:
+    """The differences against a claim along the variables in which they are concentrated."""
     series = max(trend.series, key=lambda s: s.against)
     gains = {r.variable: r.gain for r in series.ranges}
     if trend.split is not None and trend.split.variable in series.profiles:
@@ -203,13 +205,15 @@ def _places(inflection: Inflection | None) -> Any:
 
 
 def _title(trends: Trends, compared: Sequence[Trend]) -> str:
-    """What the table says of the claims, with the number that matters."""
+    """The result for the claims, with the most important number."""
     name = Path(trends.data).name
     failed = [trend for trend in compared if not trend.ok]
     if failed:
-        worst = max(failed, key=_against)
+        worst = max(failed, key=_count_against)
         series = max(worst.series, key=lambda s: s.against)
-        share = f"{series.against:,} of {series.pairs:,} differences against it{_all_at(series)}"
+        share = (
+            f"{series.against:,} of {series.pairs:,} differences against it{_common_range(series)}"
+        )
         others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
         return f"{name} contradicts {worst.claim} of {trends.law}: {share}{others}"
     against = sum(trend.series[0].against for trend in compared)
@@ -229,14 +233,14 @@ def _title(trends: Trends, compared: Sequence[Trend]) -> str:
     )
 
 
-def _all_at(series: DifferenceSeries) -> str:
-    """The range that all differences against a claim share, and others do not, as a clause."""
+def _common_range(series: DifferenceSeries) -> str:
+    """The range that contains all differences against a claim and no others, as a clause."""
     clear = [r for r in series.ranges if r.gain >= MIN_LIKELIHOOD_GAIN]
     return f", all at {clear[0].text}" if clear else ""
 
 
 def _legend(trends: Trends, has_panels: bool) -> str:
-    """What the bars are, and what is too small to tell."""
+    """The meaning of the bars, and the threshold of inconclusive differences."""
     limits = [s.noise.limit for t in trends.trends for s in t.series if s.noise.limit is not None]
     known = f"too small to tell: within {min(limits, default=0):.3g} standard errors"
     unknown = "how much of a difference is noise is not known"
@@ -247,12 +251,12 @@ def _legend(trends: Trends, has_panels: bool) -> str:
 
 
 def _description(trends: Trends, compared: Sequence[Trend]) -> str:
-    """The figure for those who do not see it."""
+    """The alternative text of the figure."""
     parts = [f"Differences of {trends.rows:,} rows of {Path(trends.data).name} and {trends.law}."]
     for trend in compared:
         first = trend.series[0]
         parts.append(
             f"{trend.claim}: {trend.verdict}; of {first.pairs:,} {first.compared} {first.as_claimed:,} "
-            f"as claimed, {first.too_small:,} too small to tell, {first.against:,} against{_all_at(first)}."
+            f"as claimed, {first.too_small:,} too small to tell, {first.against:,} against{_common_range(first)}."
         )
     return " ".join(parts)

@@ -1,4 +1,4 @@
-"""Solutions of all starts -> a warning where different parameters give the same minimum."""
+"""Solutions of all starts -> a warning if different parameters attain the same minimum."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Mask = NDArray[np.bool_]
 EQUAL_OBJECTIVE_RTOL = 1e-6
 # relative to the residuals: predictions at equal objectives that differ by less count as equal
 EQUAL_PREDICTIONS_SHARE = 0.02
-# relative to its size: a parameter that differs by more is named
+# relative to its size: a parameter that differs by more is named in the warning
 NAMED_PARAMETER_RTOL = 1e-3
-MAX_OPTIMA_LISTED = 3  # in the text of a finding
+MAX_OPTIMA_LISTED = 3  # optima in the text of a finding
 
 
 def several_optima(
@@ -35,25 +35,25 @@ def several_optima(
     problem: Problem,
     best: Solution,
     reached: Sequence[Solution],
-    told: frozenset[str] = frozenset(),
+    exchangeable: frozenset[str] = frozenset(),
 ) -> list[Diagnostic]:
-    """A warning where searches have ended at different points with equal objectives.
+    """A warning if searches ended at different points with equal objectives.
 
-    Two optima differ where their predictions differ, or where parameters differ by more than along
-    directions without effect on the rows: as when two terms are exchanged.
+    Two optima differ if their predictions differ, or if their parameters differ by more than a step
+    along directions without effect on the rows, for example if two terms are exchanged.
 
     Args:
         law: the law.
         problem: the problem that the searches minimised.
         best: the best solution.
         reached: the solution of each start.
-        told: parameters of which another finding says that their terms may change places.
+        exchangeable: parameters for which another finding states that their terms can be exchanged.
     """
     limit = best.loss + max(EQUAL_OBJECTIVE_RTOL * abs(best.loss), problem.exact)
     optima = [best.point]
     predictions_differ = 0.0
     differing = np.zeros(problem.parameters, dtype=bool)
-    for solution in {id(d): d for d in reached}.values():  # starts of one basin share one solution
+    for solution in {id(d): d for d in reached}.values():  # starts in one basin share one solution
         if not solution.loss <= limit:
             continue
         differences = [_optimum_difference(problem, free, solution.point) for free in optima]
@@ -63,20 +63,20 @@ def several_optima(
             predictions_differ = max(predictions_differ, size)
             differing |= names
     named = {name for name, one in zip(law.names, differing, strict=True) if one}
-    if len(optima) == 1 or (not predictions_differ and named and named <= told):
+    if len(optima) == 1 or (not predictions_differ and named and named <= exchangeable):
         return []
     theta = to_parameters(problem.transforms, np.stack(optima))
     return [_finding(law, problem, theta, differing, predictions_differ)]
 
 
 def predict_alike(problem: Problem, free: Array, others: Array) -> Mask:
-    """Which of several points predict the rows like a given one, within the difference that equal
-    objectives permit.
+    """Which of several points predict the rows like a given one, within the difference compatible
+    with equal objectives.
 
     Args:
-        problem: the objective to be minimised, with its data.
+        problem: the minimisation problem, with its data.
         free: a point, shape (parameters,).
-        others: shape (points, parameters).
+        others: the other points, shape (points, parameters).
 
     Returns:
         Shape (points,).
@@ -89,8 +89,9 @@ def predict_alike(problem: Problem, free: Array, others: Array) -> Mask:
 
 
 def _optimum_difference(problem: Problem, point: Array, other: Array) -> tuple[float, Mask] | None:
-    """The largest difference of the predictions, and the parameters that differ; None for one and
-    the same optimum."""
+    """The largest difference of the predictions, and the parameters that differ; None if the optima
+    are the same.
+    """
     with np.errstate(all="ignore"):
         residual, slopes = problem.residuals_and_slopes(np.stack([point, other]))
     change = residual[1] - residual[0]
@@ -106,13 +107,13 @@ def _optimum_difference(problem: Problem, point: Array, other: Array) -> tuple[f
 
 
 def _equal_predictions(problem: Problem, residual: Array) -> float:
-    """The largest root mean square difference between predictions that count as equal."""
+    """The root mean square difference between predictions up to which they count as equal."""
     rounding = 10 * EXACT_FIT_RTOL * _output_scale(problem)
     return EQUAL_PREDICTIONS_SHARE * _rms(residual) + rounding
 
 
 def _have_effect(problem: Problem, free: Array) -> Mask:
-    """Which parameters take part in no direction without effect on the rows."""
+    """The mask of parameters that are not part of any direction without effect on the rows."""
     theta, _ = with_slopes(problem.transforms, free[None])
     jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
     length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)

@@ -1,4 +1,4 @@
-"""Law + columns -> reasons in the design why the rows may not determine parameters."""
+"""Law + columns -> properties of the design because of which the rows may not determine parameters."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
-# sums of the same number of variables that are tested
+# largest number of tested sums that have the same number of terms
 MAX_SUMS = 100
 # relative to their spread: two variables whose distance from a common line is smaller are collinear
 COLLINEAR_RTOL = 1e-2
-# fewer sizes do not test how the output depends on them
+# with fewer sizes their effect on the output is not tested
 MIN_SIZES = 3
-# of the standard deviation along a ray: rows nearer to it hardly leave it
+# of the standard deviation along a ray: rows within this distance hardly leave the ray
 RAY_RATIO = 0.075
-# in logarithms: variables that vary by less than a factor of two say nothing of a ray
+# in logarithms: if variables vary by less than a factor of two, a ray cannot be detected
 MIN_RAY_RANGE = np.log(2)
 
 
 @dataclass(frozen=True)
 class DesignCause:
-    """A property of the values of variables, by which data may not determine a direction."""
+    """A property of the design because of which data may not determine a direction."""
 
     variables: frozenset[str]
     short: str
@@ -37,7 +37,7 @@ class DesignCause:
 
 
 def design_causes(law: PreparedLaw, problem: Problem) -> list[DesignCause]:
-    """Find variables with few values, pairs of variables that move together, and constant sums.
+    """Find variables with few values, pairs of collinear variables, and constant sums.
 
     Args:
         law: the law.
@@ -56,7 +56,7 @@ def design_causes(law: PreparedLaw, problem: Problem) -> list[DesignCause]:
 
 
 def constant_sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
-    """Find variables whose sum is the same in every row, such as the shares of a whole.
+    """Find variables whose sum is the same in every row, such as the shares of a mixture.
 
     Args:
         law: the law.
@@ -101,10 +101,10 @@ def collinear_pairs(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], 
                 and np.ptp(y) > COLLINEAR_RTOL
             ):
                 continue
-            # centred, so that slope and height are not collinear
+            # centred, so that slope and intercept are not collinear
             slope, intercept = np.polyfit(x - x.mean(), y, 1)
             deviation = float(np.max(np.abs(y - intercept - slope * (x - x.mean()))))
-            # 1.0: over many decades a percent of the range would be a factor
+            # 1.0: over many decades, a percent of the range would be a large factor
             if deviation < COLLINEAR_RTOL * min(np.ptp(y), 1.0):
                 power = f"^{slope:.3g}" if abs(slope - 1) > COLLINEAR_RTOL else ""
                 factor = np.exp(intercept - slope * x.mean())
@@ -117,8 +117,8 @@ def collinear_pairs(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], 
 def design_cause_texts(
     law: PreparedLaw, problem: Problem, involved: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say why the rows may not determine some parameters: by the design of the variables that their
-    effects depend on.
+    """Explain why the rows may not determine some parameters, by the design of the variables on
+    which their effects depend.
 
     Args:
         law: the law.
@@ -133,7 +133,7 @@ def design_cause_texts(
 
 
 def design_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
-    """Warnings about rows that determine the parameters, but by the form of the law alone.
+    """Warnings about rows that determine the parameters only through the form of the law.
 
     Args:
         law: the law.
@@ -160,10 +160,10 @@ class Ray:
     """Two positive variables of which one is nearly a power of the other in all rows.
 
     Attributes:
-        names: of the two.
-        power: p of the second, k·first^p.
-        constant: k.
-        factor: by which rows lie off it, one standard deviation.
+        names: the names of the two variables.
+        power: p in second = k·first^p.
+        constant: k in second = k·first^p.
+        factor: one standard deviation of the rows from the ray, as a factor.
     """
 
     names: tuple[str, str]
@@ -173,7 +173,7 @@ class Ray:
 
     @property
     def base(self) -> str:
-        """What the second is proportional to: `N`, or `N^0.7`."""
+        """The quantity that the second variable is proportional to: `N`, or `N^0.7`."""
         first = self.names[0]
         return first if abs(self.power - 1) <= RAY_RATIO else f"{first}^{self.power:.2g}"
 
@@ -230,12 +230,12 @@ def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
 def relevant_causes(
     law: PreparedLaw, involved: Sequence[str], causes: Sequence[DesignCause]
 ) -> list[DesignCause]:
-    """Select the causes about variables that the effects of some parameters depend on.
+    """Select the causes that concern variables on which the effects of some parameters depend.
 
     Args:
         law: the law.
         involved: names of the parameters.
-        causes: to select from.
+        causes: the causes to select from.
     """
     if not causes:
         return []

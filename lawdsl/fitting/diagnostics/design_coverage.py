@@ -1,4 +1,6 @@
-"""Law + columns -> points that combine extremes of the variables, which need not occur jointly."""
+"""Law + columns -> points that combine extremes of the variables, which need not occur together in
+the rows.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
-MAX_BLOCKS = 8  # of variables that are recombined
+MAX_BLOCKS = 8  # blocks of variables that are recombined
 # relative to their size: sums that differ by less are one number
 CONSTANT_SUM_RTOL = 1e-9
-# relative to 1: sums of shares that differ from it by less are 1 but for rounded shares
+# sums of shares that differ from 1 by less are 1 up to rounding of the shares
 SHARE_SUM_RTOL = 1e-2
 MAX_CORNERS = 256  # combinations of the extremes of blocks
 
@@ -28,7 +30,7 @@ def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
 
     Each variable is a block by itself, except that variables with subscripts are in one block, and
     variables with a constant sum: the shares of a simplex, or the measured properties of one
-    domain, belong together. Blocks without variation are left out.
+    domain, belong together. Blocks without variation are omitted.
 
     Args:
         law: the law.
@@ -48,20 +50,21 @@ def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
 
 
 def _are_shares(total: Array) -> bool:
-    """Whether variables with such a sum in each row are shares of a whole: the sum is constant up
-    to rounding, or about 1, or about 100 in percent. Another sum that is nearly constant comes from
-    the choice of the rows, and other rows may have another sum."""
+    """Whether variables with such sums are the shares of a whole: the sum is constant up to
+    rounding, or about 1, or about 100 in percent. Any other nearly constant sum is a property of
+    the chosen rows, and other rows may have another sum.
+    """
     if np.ptp(total) < CONSTANT_SUM_RTOL * abs(total[0]):
         return True
     return any(bool(np.all(np.abs(total / unit - 1) < SHARE_SUM_RTOL)) for unit in (1.0, 100.0))
 
 
 def comparison_problem(law: PreparedLaw, problem: Problem) -> Problem:
-    """The fit whose predictions between the rows are compared: by logarithms where the law is a
-    product of powers and exponentials.
+    """The problem whose predictions between the rows are compared: that of logarithms if the law is
+    a product of powers and exponentials.
 
     An exponential may underflow between the rows; its value then depends on no parameter, but its
-    logarithm does.
+    logarithm still does.
 
     Args:
         law: the law.
@@ -74,19 +77,19 @@ def comparison_problem(law: PreparedLaw, problem: Problem) -> Problem:
 
 
 def problem_at_corners(law: PreparedLaw, problem: Problem, blocks: list[list[int]]) -> Problem:
-    """The law at the combinations of the extremes of blocks; the problem has no measurements there.
+    """The problem at combinations of the extremes of blocks, without measurements.
 
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
-        blocks: as `variable_blocks` gives them.
+        blocks: the blocks returned by `variable_blocks`.
     """
     points = np.array(list(_corner_points(problem.columns, blocks))).T
     return law.problem(points, np.ones(points.shape[1]), problem.objective, None)
 
 
 def _corner_points(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
-    """Points whose blocks come from rows at their extremes, shape (variables,) each."""
+    """Points that combine blocks from rows at their extremes, shape (variables,) each."""
     extremes: list[Mapping[int, None]] = []
     for block in blocks:
         ends = [int(end(columns[i])) for i in block for end in (np.argmin, np.argmax)]

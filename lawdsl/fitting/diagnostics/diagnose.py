@@ -17,26 +17,26 @@ from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
-# residual degrees of freedom: with fewer, rows cannot test a law
+# residual degrees of freedom: with fewer, the rows cannot test a law
 MIN_TEST_DOF = 3
-# tolerance of comparisons with numbers of rows, since effective rows are not whole numbers
+# tolerance of comparisons with numbers of rows, since effective numbers of rows are not integers
 EFFECTIVE_ROWS_ATOL = 1e-6
 # relative to a value, and to the range: settings that differ by less count as replicates
 REPLICATE_RTOL = 1e-3
 # times the median distance from the median: residuals above it are clearly larger
 CLEAR_EXCESS = 1.2
-# after more starts the advice is not to add further ones
+# with more starts, further starts are not recommended
 MANY_STARTS = 500
-# relative to the predictions: a parameter that changes them by less may be put on its bound
+# relative to the predictions: a parameter that changes them by less may be moved to its bound
 ON_BOUND_RTOL = 1e-9
-# of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
+# of |u|: an unconstrained parameter further out diverges towards a bound (exp(-15) is 3e-7)
 DIVERGED_FREE = 15.0
-# of |u|: exp(-60) = 9e-27 vanishes in the rounding of any number above 1e-10
+# of |u|: exp(-60) = 9e-27 is below the rounding error of any number above 1e-10
 ROUNDING_ENDS = 60.0
 
 
 def insufficient_data_errors(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
-    """Errors that make a fit impossible before it begins.
+    """Errors because of which a fit is impossible.
 
     Args:
         law: the law.
@@ -62,14 +62,14 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
     Copies of a row count once, and rows count by weight: the effective number is (Σw)²/Σw² (Kish
-    (1965), Survey Sampling). With one or two residual degrees of freedom the noise, and every
-    interval, is known to a factor of several only, and no residual can be compared with the others.
-    Further
-    measurements at nearly the same settings estimate the noise, but do not test the law's form.
+    (1965), Survey Sampling). With one or two residual degrees of freedom the noise, and hence the
+    width of every interval, is known only within a factor of several, and no residual can be
+    compared with the others. Repeated measurements at nearly the same settings provide an estimate
+    of the noise, but no test of the law's form.
 
     Args:
         problem: the objective to be minimised, with its data.
-        chosen: how many parameters were chosen from the rows before the fit.
+        chosen: the number of parameters that were chosen from the rows before the fit.
     """
     count = problem.parameters + chosen
     rows = len(distinct_rows(problem))
@@ -98,7 +98,7 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         )
         return [Diagnostic("F0102", message, "warning", help=help)]
     settings = _count_settings(problem.columns, count)
-    # a constant law has no form that rows could test
+    # a constant law has no form to test
     if len(problem.columns) and settings <= count:
         plural = "s" if settings > 1 else ""
         message = (
@@ -114,7 +114,7 @@ def _effective_rows(weights: Array | None, rows: int) -> float:
     """Kish's effective sample size of weighted rows, (Σw)²/Σw²."""
     if weights is None:
         return float(rows)
-    # squares of large weights overflow
+    # squares of large weights may overflow
     shares = weights / np.max(weights)
     return float(np.sum(shares) ** 2 / np.sum(shares**2))
 
@@ -154,12 +154,13 @@ def _value_levels(values: Array, limit: int) -> NDArray[np.int64] | None:
 
 
 def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]:
-    """A finding where a constant describes the measurements better than the law: wrong columns,
-    units, or law. Outliers alone do not cause it.
+    """A finding if a constant describes the measurements better than the law: wrong columns, units,
+    or law. Outliers alone do not cause it.
 
-    The constant is their mean, and for a quantile other than the median that quantile: a fit of it
-    lies far from most measurements, so that R² says nothing. There the sums of the loss are compared
-    (Koenker and Machado (1999), Journal of the American Statistical Association 94).
+    The constant is the mean, or the quantile for a quantile loss other than that of the median:
+    such a fit is far from most measurements, so that R² is not informative, and the sums of the
+    loss are compared (Koenker and Machado (1999), Journal of the American Statistical Association
+    94).
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -179,7 +180,7 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     residual = problem.slopes(theta[None])[0][0]
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
     usual = float(np.median(np.abs(values - np.median(values))))
-    # medians, too, since one outlier makes R² negative
+    # also by medians, since one outlier can make R² negative
     if r_squared >= 0 or np.median(np.abs(residual)) <= CLEAR_EXCESS * usual:
         return []
     message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
@@ -187,7 +188,7 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
 
 
 def _loss_relative_to_quantile(problem: Problem, values: Array, theta: Array) -> float:
-    """The objective at a fit over that of the quantile of the measurements, a constant."""
+    """The objective of a fit divided by that of a constant, the quantile of the measurements."""
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     order = np.argsort(values)
     shares = np.cumsum(weights[order]) / np.sum(weights)
@@ -201,7 +202,7 @@ def _loss_relative_to_quantile(problem: Problem, values: Array, theta: Array) ->
 def bound_findings(
     law: PreparedLaw, problem: Problem, theta: Array
 ) -> tuple[list[Diagnostic], dict[str, str]]:
-    """Find parameters that the fit has pushed onto a bound of their domain.
+    """Find parameters that the fit has moved to a bound of their domain.
 
     Args:
         law: the law.
@@ -223,7 +224,9 @@ def bound_findings(
         inwards = 1.0 if side == "lower" else -1.0
 
         def change(step: float, i: int = i) -> float:
-            """The largest change of the predictions when the parameter moves; inf without value."""
+            """The largest change of the predictions when the parameter moves to the bound; inf
+            without a value.
+            """
             trial = theta.copy()
             trial[i] += step
             predicted = problem.predictions(trial[None])[0]
@@ -233,7 +236,7 @@ def bound_findings(
 
         # the distance is a difference of rounded numbers
         at_bound = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
-        # a parameter without any effect is not pushed to its bound
+        # a parameter without any effect is not forced to its bound
         without_effect = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
         if at_bound or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not without_effect):
             sides[q.name] = side
@@ -254,25 +257,27 @@ def bound_findings(
 
 
 def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
-    """Move parameters that have diverged towards a bound to where rounding ends.
+    """Move parameters that diverge towards a bound to a canonical point, beyond which changes are
+    below rounding.
 
-    A bound that is only approached leaves its free number at an arbitrary large value; this makes
-    the result the same from every start. A parameter without any effect is not moved.
+    The search leaves the unconstrained value of such a parameter at an arbitrary large number;
+    after the move, the result is the same from every start. A parameter without any effect is not
+    moved.
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
-        loss: the objective there.
+        free: its unconstrained parameters, shape (parameters,).
+        loss: the objective at this point.
 
     Returns:
-        Free numbers, shape (parameters,).
+        Unconstrained parameters, shape (parameters,).
     """
     bounded = free.copy()
     for i, transform in enumerate(problem.transforms):
         if abs(bounded[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
             continue
         both = transform.lower is not None and transform.upper is not None
-        # with one limit only small exp(u) leads to it; large ones are large parameters
+        # with one limit, only small exp(u) approach it; large ones are large parameters
         for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
             trial, inside = bounded.copy(), bounded.copy()
             trial[i], inside[i] = extreme, 0.0
@@ -286,11 +291,11 @@ def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
 
 
 def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
-    """A finding where few starts reached the best minimum, so that it may not be the global one.
+    """A finding if few starts reached the best minimum, so that it may not be the global one.
 
     Args:
-        starts: how many there were.
-        agreed: how many reached the best minimum.
+        starts: the number of starts.
+        agreed: the number of starts that reached the best minimum.
     """
     if starts == 1:
         message = "one start: whether another leads lower is not known"

@@ -1,8 +1,9 @@
-"""Rows near a ray -> parameters whose terms can change places without a worse fit.
+"""Rows near a ray -> parameters whose terms can be exchanged without a worse fit.
 
-Where D = k·N^p in all rows, A/N^alpha + B/D^beta has the same values with alpha' = p·beta and beta' =
-alpha/p, and with A and B to match: the rows do not say which term is that of N. The minimum found is
-one of two, and an interval around it does not contain the other. Off the ray the two differ.
+Where D = k·N^p in all rows, A/N^alpha + B/D^beta has the same values with alpha' = p·beta and beta'
+= alpha/p, and suitable A and B: the rows do not determine which term is that of N. The minimum
+found is one of two, and an interval around it does not contain the other. Away from the ray the
+predictions of the two differ.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from lawdsl.fitting.transforms import Limit
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.95  # of the test of the other fit, and of the intervals that it is compared with
+LEVEL = 0.95  # level of the test of the other fit, and of the intervals that it is compared with
 
 
 @dataclass(frozen=True)
 class ExchangedTerms:
-    """Parameters of which another fit is as good, because two variables move together.
+    """Parameters for which another fit is equally good, because two variables are collinear.
 
     Attributes:
         names: the parameters whose effect depends on one of the two variables, and those whose
             intervals do not contain their values in the other fit.
-        cause: how the variables move together, where rows scatter about the ray; None where they lie
-            on it.
+        cause: a description of the collinearity, if rows scatter about the ray; None if all rows
+            are on it.
         note: the values of the exponents in the other fit, as text.
     """
 
@@ -46,7 +47,7 @@ class ExchangedTerms:
     note: str
 
 
-@np.errstate(all="ignore")  # other exponents may overflow
+@np.errstate(all="ignore")  # exchanged exponents may cause overflow
 def exchanged_terms(
     law: PreparedLaw,
     problem: Problem,
@@ -54,16 +55,16 @@ def exchanged_terms(
     on_bound: NDArray[np.bool_],
     groups: Groups = None,
 ) -> list[ExchangedTerms]:
-    """Find terms that can change places in the rows, where the intervals do not say so.
+    """Find terms that can be exchanged for the given rows, if the intervals do not show it.
 
-    Another fit is as good where its objective is higher by less than at the ends of a profile
-    interval.
+    Another fit is equally good if its objective exceeds the minimum by less than at the ends of a
+    profile interval.
 
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound, shape (parameters,).
+        on_bound: the mask of parameters on a bound, shape (parameters,).
         groups: the training run of each row, shape (rows,).
     """
     if law.is_large or law.on_arrays:
@@ -79,7 +80,7 @@ def exchanged_terms(
         ends = linearised_errors(active, theta, on_bound, LEVEL, groups)
         symbols = (law.symbols_of_slope(name) for name in law.names)
         touched = np.array([bool(of_slope & set(ray.names)) for of_slope in symbols])
-        # an end that is not known excludes nothing
+        # an unknown end excludes nothing
         excluded = (other < ends.low) | (other > ends.high)
         if not np.any(excluded & touched):
             continue
@@ -95,13 +96,14 @@ def exchanged_terms(
 
 
 def _chosen(law: PreparedLaw, mask: NDArray[np.bool_]) -> frozenset[str]:
-    """The parameters of a mask, shape (parameters,)."""
+    """The names of the parameters in a mask of shape (parameters,)."""
     return frozenset(name for name, one in zip(law.names, mask, strict=True) if one)
 
 
 def _exponent_pairs(law: PreparedLaw, ray: Ray) -> Iterator[tuple[int, int]]:
-    """Positions of the nonlinear parameters of the first variable of a ray, and of the second, in
-    pairs by their order; none where they are not equally many."""
+    """Pairs of positions of the nonlinear parameters of the first and of the second variable of a
+    ray, in their order; none if their numbers differ.
+    """
     of_each: tuple[list[int], list[int]] = ([], [])
     for i, name in enumerate(law.names):
         touched = law.symbols_of_slope(name) & set(ray.names)
@@ -114,8 +116,9 @@ def _exponent_pairs(law: PreparedLaw, ray: Ray) -> Iterator[tuple[int, int]]:
 def _exchanged(
     law: PreparedLaw, problem: Problem, theta: Array, ray: Ray, pairs: Sequence[tuple[int, int]]
 ) -> Array | None:
-    """Parameters with the exponents exchanged, and the linear ones that predict the rows most like
-    the fit, shape (parameters,); None where there are none in the domain."""
+    """Parameters with the exponents exchanged, and the linear parameters whose predictions of the
+    rows are closest to the fit, shape (parameters,); None if there are none in the domain.
+    """
     other = theta.copy()
     for i, k in pairs:
         other[i], other[k] = ray.power * theta[k], theta[i] / ray.power
@@ -146,14 +149,16 @@ def _exchanged(
 
 
 def _number(side: Limit | None) -> float:
-    """The number of a bound; nan where there is none, or where it is a formula."""
+    """The value of a numeric bound; nan without a bound, or if it is a formula."""
     return np.nan if side is None or side.formula is not None else side.number
 
 
 def _is_as_good(
     problem: Problem, theta: Array, other: Array, on_bound: NDArray[np.bool_], groups: Groups
 ) -> bool:
-    """Whether noise hides by how much the objective is higher at other parameters."""
+    """Whether the objective at other parameters exceeds the minimum by no more than the noise
+    explains.
+    """
     residual = problem.residuals_of(problem.model.value(theta[None]))[0]
     noise = noise_of(problem, residual, int(np.sum(~on_bound)), groups)
     best, there = problem.losses_at(np.stack([theta, other]))

@@ -1,4 +1,6 @@
-"""Problem + parameters -> numbers for the goodness of a fit: objective, R², error, optimality."""
+"""Problem + parameters -> measures of goodness of fit: objective, R², mean absolute error,
+optimality.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
-        on_bound: those on a bound, shape (parameters,), which are left out.
+        free: its unconstrained parameters, shape (parameters,).
+        on_bound: the mask of parameters on a bound, shape (parameters,), which are excluded.
     """
-    if problem.objective.row.kinked:  # without a gradient or curvature at its minimum
+    if problem.objective.row.kinked:  # not differentiable at its minimum
         return Optimality(math.nan, math.nan)
     local = problem.local_model(free[None])
     inner = np.flatnonzero(~on_bound)
@@ -33,7 +35,7 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     with np.errstate(all="ignore"):
         scales = np.sqrt(np.abs(np.diag(hessian)))
         scaled = hessian / np.outer(scales, scales)
-        # the loss of an exact fit is rounding, by which the gradient must not be divided
+        # the loss of an exact fit is rounding error, by which the gradient must not be divided
         loss = max(local.loss[0], problem.exact)
         gradient_norm = np.linalg.norm(gradient / scales) / np.sqrt(loss)
     if not (np.all(np.isfinite(scaled)) and len(inner)):
@@ -44,7 +46,7 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
 def objective_value(
     problem: Problem, law: PreparedLaw, theta: Array, loss: float
 ) -> ObjectiveValue:
-    """The objective at fitted parameters, and its loss for log and for raw residuals.
+    """The objective at fitted parameters, and its loss of log and of raw residuals.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -84,7 +86,7 @@ def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) 
         weights: the weights of the rows, shape (rows,).
 
     Returns:
-        The metrics; nan for those that are not defined.
+        The metrics; nan where they are not defined.
     """
     with np.errstate(all="ignore"):
         logs = np.log(measured), np.log(predicted)
@@ -124,7 +126,7 @@ def weighted_loss(loss: Array, weights: Array | None = None) -> LossTotals:
 
 
 def canonical_nan(value: float) -> float:
-    """A number, with any nan replaced by the same object: a fit then equals its stored copy."""
+    """A number, with nan replaced by a canonical object, so that a fit equals its stored copy."""
     return float(value) if np.isfinite(value) else math.nan
 
 
@@ -132,7 +134,7 @@ def _coefficient_of_determination(
     measured: Array, predicted: Array, weights: Array | None
 ) -> float:
     mean = np.average(measured, weights=weights)
-    # a spread that underflows to 0 gives nan
+    # a sum of squares that underflows to 0 yields nan
     spread = np.average((measured - mean) ** 2, weights=weights)
     missed = np.average((measured - predicted) ** 2, weights=weights)
     return canonical_nan(float(1 - missed / spread))

@@ -40,11 +40,11 @@ Array = NDArray[np.float64]
 
 # columns have length 1: a direction of smaller width is undetermined even without noise
 UNDETERMINED_WIDTH = 1e-7
-# a direction of smaller width has no effect but rounding
+# directions of smaller width have no effect beyond rounding
 ROUNDING_WIDTH = 1e-12
-# share of a direction: a parameter with less is not named
+# component of a direction: parameters with a smaller one are not named
 NAMED_SHARE = 0.1
-# such a share, for a direction without any effect
+# the same, for a direction without any effect
 NAMED_SHARE_EXACT = 1e-4
 # relative to the size of a parameter: a standard error above it leaves the parameter undetermined
 MAX_HIDDEN_CHANGE = 1.0
@@ -53,9 +53,9 @@ MAX_HIDDEN_CHANGE = 1.0
 FOLLOWING_CHANGE = 0.5
 # relative to the spread of the output: a parameter with a smaller effect has none
 NO_EFFECT = 1e-9
-# with fewer rows, or so few values of a variable, a finding names priors as a way out
+# with fewer rows, or so few values of a variable, a finding suggests priors
 FEW_ROWS, FEW_VALUES = 10, 2
-# least divisor: a width of 0 gives a long step instead of a division by 0
+# smallest divisor: a width of 0 yields a long step instead of a division by 0
 MIN_WIDTH = 1e-300
 # sigma/tau for least absolute residuals and Gaussian noise, where tau² = (pi/2)·sigma²
 SIGMA_PER_LAD_TAU = float(np.sqrt(2 / np.pi))
@@ -66,7 +66,7 @@ class _ParameterEffects:
     """The effects of some parameters on the predictions: one column of the Jacobian each.
 
     Attributes:
-        numbers: which parameters, shape (parameters,).
+        numbers: the positions of the parameters, shape (parameters,).
         jacobian: shape (rows, parameters).
         size: the scale of each parameter, shape (parameters,).
     """
@@ -85,8 +85,8 @@ class _Direction:
     """A direction in parameter space that the rows may not determine.
 
     Attributes:
-        involved: positions of the parameters in it.
-        width: the length of its effect on the predictions, columns being of length 1.
+        involved: the positions of the parameters in it.
+        width: the length of its effect on the predictions, if columns have length 1.
         step: the change of all parameters for an effect of length 1, shape (parameters,).
     """
 
@@ -106,26 +106,27 @@ def undetermined_directions(
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Find directions in parameter space that the data do not determine, and their parameters.
 
-    A direction is undetermined where noise hides a step along it that changes a parameter by more
-    than its own size; or where nothing changes along it at several points of the domain. Linear
-    parameters are tested with the others fixed, and the others with the linear ones following: so
-    the answer does not depend on the units, with which A in A/N^alpha changes.
+    A direction is undetermined if a step along it that changes a parameter by more than its own
+    size is within the noise, or if it has no effect at several points of the domain. Linear
+    parameters are tested with the others fixed, and the others with the linear ones re-estimated,
+    so that the result does not depend on the units, on which A in A/N^alpha depends.
 
     The coefficients of a regression, w in exp(w0 + w1*log(D) + w2*log(D)^2), change with the units
-    of the variables, and their columns are nearly collinear wherever log(D) is large beside its
-    range (nonessential ill-conditioning; Marquardt (1980), Journal of the American Statistical
-    Association 75). A direction of such parameters is tested by the effect of hidden steps within
-    the ranges of the variables: see `_PredictionRanges`.
+    of the variables, and their columns are nearly collinear wherever log(D) is large relative to
+    its range (nonessential ill-conditioning; Marquardt (1980), Journal of the American Statistical
+    Association 75). A direction of such parameters is tested by the effect of steps within the
+    noise on predictions within the ranges of the variables: see `_PredictionRanges`.
 
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: names of those that lie on a bound, where they are fixed.
-        other_points: other parameters in the domain, shape (points, parameters).
+        on_bound: names of the parameters on a bound, where they are fixed.
+        other_points: other points of the domain, shape (points, parameters).
         unidentifiable: symmetries of the law, which no data can resolve. They are not reported
-            here: one parameter of each symmetry is fixed, and the others are tested given that.
-        exchanged: terms that can change places in the rows.
+            here: one parameter of each symmetry is fixed, and the others are tested conditionally
+            on it.
+        exchanged: terms that can be exchanged without a worse fit.
 
     Returns:
         The findings, and the names of the parameters in such directions.
@@ -139,7 +140,7 @@ def undetermined_directions(
     spread = np.sqrt(problem.rows) * problem.output_deviation
     noise, largest_noise = _noise_range(problem, residual)
     jacobian = _with_priors(problem, theta, np.nan_to_num(jacobian), largest_noise)
-    # a linear parameter may take any size, so it has no effect only if its column is 0
+    # a linear parameter may have any size, so it has no effect only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means no effect
@@ -166,7 +167,7 @@ def undetermined_directions(
 
     directions = directions_of(noise)
     if largest_noise > noise and not law.is_large:
-        # the larger estimate of the noise counts only where the design shows a cause
+        # the larger estimate of the noise is used only if the design shows a cause
         larger = directions_of(largest_noise)
         if all(design_cause_texts(law, problem, sorted(group)) for group in larger):
             directions = larger
@@ -175,10 +176,10 @@ def undetermined_directions(
     )
     rank = problem.parameters - unidentifiable.count - max(len(directions), count)
     certain = [terms.names for terms in exchanged if terms.cause is None]
-    groups = _merge_overlapping([*directions, *structural, *certain])
+    groups = _merge_overlapping_sets([*directions, *structural, *certain])
     scattered = [terms for terms in exchanged if terms.cause is not None]
     errors = set[str]().union(*groups)
-    groups = _merge_overlapping([*groups, *(terms.names for terms in scattered)])
+    groups = _merge_overlapping_sets([*groups, *(terms.names for terms in scattered)])
     reasons = design_causes(law, problem) if groups and not law.is_large else []
     reasons += [terms.cause for terms in scattered if terms.cause is not None]
     may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
@@ -190,14 +191,14 @@ def undetermined_directions(
         known = next((n for n in involved if n in exponents), None) if may_need_prior else None
         notes = rank_note + [terms.note for terms in exchanged if terms.names <= group]
         finding = _finding(law, involved, notes, reasons, known)
-        # off the ray the rows say a little
+        # away from the ray the rows contain some information
         findings.append(finding if group & errors else replace(finding, severity="warning"))
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
 
 
 def _sizes(problem: Problem, theta: Array) -> Array:
-    """How large the parameters are, or how far from their nearest bound, shape (parameters,)."""
+    """The sizes of the parameters, or their distances from the nearest bound, shape (parameters,)."""
     size = np.abs(theta)
     for i, (_, distance) in _nearest_bounds(problem, theta).items():
         size[i] = max(size[i], distance)
@@ -205,11 +206,12 @@ def _sizes(problem: Problem, theta: Array) -> Array:
 
 
 def _with_priors(problem: Problem, theta: Array, jacobian: Array, noise: float) -> Array:
-    """The Jacobian of the rows, shape (rows, parameters), with the priors as further rows: noise of
-    that size hides a step of one standard deviation of a prior, and no more."""
+    """The Jacobian of the rows, shape (rows, parameters), with the priors as further rows, scaled
+    such that one standard deviation of a prior corresponds to the noise of a row.
+    """
     if problem.penalty is None:
         return jacobian
-    # rows that contradict a prior have larger residuals than the noise it is weighed against
+    # rows that contradict a prior have larger residuals than the noise that it is weighted against
     size = max(noise, float(np.sqrt(problem.penalty.noise.tau2)))
     return np.vstack([jacobian, problem.penalty.pseudo_rows(theta, size)])
 
@@ -222,7 +224,7 @@ def _nearest_bounds(problem: Problem, theta: Array) -> dict[int, tuple[str, floa
 
 
 class _PredictionRanges:
-    """The effects of steps along directions within the ranges of the variables.
+    """The effects of steps along directions on predictions within the ranges of the variables.
 
     Args:
         law: the law.
@@ -236,18 +238,19 @@ class _PredictionRanges:
 
     @cached_property
     def coefficients(self) -> frozenset[int]:
-        """Positions of the coefficients of a regression, which have no meaning of their own."""
+        """Positions of the coefficients of a regression, which are not interpretable individually."""
         return self.law.coefficients()
 
     @cached_property
     def compared(self) -> Problem:
-        """The fit whose predictions between the rows are compared."""
+        """The problem whose predictions between the rows are compared."""
         return comparison_problem(self.law, self.problem)
 
     @cached_property
     def slopes(self) -> Array | None:
-        """The Jacobian where extremes of the variables are combined, shape (points, parameters);
-        None where there are too many combinations."""
+        """The Jacobian at combinations of extremes of the variables, shape (points, parameters);
+        None if there are too many combinations.
+        """
         blocks = variable_blocks(self.law, self.problem)
         if len(blocks) > MAX_BLOCKS:
             return None
@@ -256,12 +259,12 @@ class _PredictionRanges:
             return corners.slopes(self.theta[None])[1][0]
 
     def is_undetermined(self, direction: _Direction, noise: float) -> bool:
-        """Whether the rows do not determine a direction: its parameters, where they have a meaning
-        of their own, or predictions between the rows.
+        """Whether the rows do not determine a direction: its parameters, if they are interpretable
+        individually, or predictions between the rows.
 
-        Coefficients are undetermined where the Jacobian is singular to rounding, or where a step
-        that noise hides in the rows changes a prediction within the ranges by more than the
-        measured values vary. Otherwise only their extrapolation, to log(D) = 0, is uncertain.
+        Coefficients are undetermined if the Jacobian is numerically singular, or if a step within
+        the noise of the rows changes a prediction within the ranges by more than the variation of
+        the measured values. Otherwise only their extrapolation, to log(D) = 0, is uncertain.
         """
         if not direction.involved <= self.coefficients or direction.width < ROUNDING_WIDTH:
             return True
@@ -278,7 +281,7 @@ class _PredictionRanges:
 def _undetermined_linear(
     linear: _ParameterEffects, count: int, spread: float, noise: float
 ) -> list[_Direction]:
-    """Directions of the linear parameters, of `count` in all, with the other parameters fixed."""
+    """Directions of the linear parameters, out of `count` parameters, with the others fixed."""
     if not len(linear.numbers):
         return []
     length = linear.length
@@ -303,7 +306,9 @@ def _undetermined_nonlinear(
     noise: float,
     law: PreparedLaw,
 ) -> list[_Direction]:
-    """Directions of the other parameters, the linear ones following each step by least squares."""
+    """Directions of the other parameters, with the linear ones re-estimated by least squares after
+    each step.
+    """
     if not len(others.numbers):
         return []
     response = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
@@ -311,7 +316,7 @@ def _undetermined_nonlinear(
     remaining = others.jacobian - linear.jacobian @ response
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
-    # an unbounded parameter may be 0; its size is then set by its effect
+    # an unbounded parameter may be 0; its size is then defined by its effect
     with np.errstate(all="ignore"):
         unbounded_size = np.maximum(others.size, spread / np.linalg.norm(remaining, axis=0))
     size = np.where(free, unbounded_size, others.size)
@@ -338,14 +343,16 @@ def _undetermined_nonlinear(
 
 
 def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> Array:
-    """A step of some parameters as a step of all, scaled to change the predictions by length 1."""
+    """A step of some parameters as a step of all, scaled such that the predictions change by length
+    1.
+    """
     step = np.zeros(count)
     step[columns.numbers] = move / max(width, MIN_WIDTH)
     return step
 
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
-    """The singular value decomposition of a tall matrix, without its left vectors."""
+    """The singular value decomposition of a tall matrix, without its left singular vectors."""
     # R has the singular values of the tall matrix, and is small
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
@@ -353,7 +360,7 @@ def _directions(columns: Array) -> tuple[Array, Array, Array]:
 def _structural_directions(
     problem: Problem, points: Array, names: list[str], fixed: NDArray[np.bool_]
 ) -> tuple[int, list[set[str]]]:
-    """How many directions have no effect at any of some points, and the parameters in them."""
+    """The number of directions without effect at any of some points, and the parameters in them."""
     names = [name for name, one in zip(names, fixed, strict=True) if not one]
     if not names:
         return 0, []
@@ -371,7 +378,8 @@ def _structural_directions(
         names_involved = [
             {names[k] for k in np.flatnonzero(np.abs(row) > NAMED_SHARE_EXACT)} for row in exact
         ]
-        # a direction with an effect at some point is identified: the fewest are the structural ones
+        # a direction with an effect at some point is identifiable: the smallest number is that of
+        # the structural ones
         if len(names_involved) <= fewest_directions:
             involved = (
                 [*involved, *names_involved]
@@ -384,7 +392,7 @@ def _structural_directions(
     return (0, []) if fewest_directions == no_point else (fewest_directions, involved)
 
 
-def _merge_overlapping(sets: Sequence[AbstractSet[str]]) -> list[set[str]]:
+def _merge_overlapping_sets(sets: Sequence[AbstractSet[str]]) -> list[set[str]]:
     """Merge sets that have an element in common."""
     groups: list[set[str]] = []
     for names in sets:
@@ -394,7 +402,7 @@ def _merge_overlapping(sets: Sequence[AbstractSet[str]]) -> list[set[str]]:
 
 
 def _has_few_rows_or_sizes(problem: Problem) -> bool:
-    """Whether there are so few rows, or values of a variable, that what is known beforehand helps."""
+    """Whether there are so few rows, or values of a variable, that prior knowledge is useful."""
     values = [len(np.unique(column)) for column in problem.columns]
     return problem.rows < FEW_ROWS or any(1 < count <= FEW_VALUES for count in values)
 
@@ -423,9 +431,9 @@ def _finding(
 def _noise_range(problem: Problem, residual: Array) -> tuple[float, float]:
     """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
 
-    The smallest is 1.4826 times the median absolute residual, as for Gaussian noise. A Huber loss
-    of small delta passes through about as many rows as there are parameters, so that the median is
-    far too small where rows are few; the estimate behind standard errors is not.
+    The smallest is 1.4826 times the median absolute residual, as for Gaussian noise. A fit by a
+    Huber loss with small delta interpolates about as many rows as there are parameters, so that the
+    median is far too small if rows are few; the estimate used for standard errors is not.
     """
     count = problem.parameters
     correction = np.sqrt(len(residual) / max(len(residual) - count, 1))
@@ -438,7 +446,7 @@ def _noise_range(problem: Problem, residual: Array) -> tuple[float, float]:
 
 
 def _collinear_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
-    """A warning where only the form of the law separates the effects of two variables."""
+    """A warning if the effects of two variables are separated only by the form of the law."""
     findings = []
     for pair, cause in collinear_pairs(law, problem):
         slopes = {name: law.symbols_of_merged_slope(name) for name in law.names}

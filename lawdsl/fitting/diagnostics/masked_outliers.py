@@ -1,10 +1,10 @@
-"""Fit -> outliers that the fit follows, or that mask each other, by least trimmed squares.
+"""Fit -> outliers that the fit follows or that mask each other, by least trimmed squares.
 
 The law, linearised at the fit, is fitted to the half of the rows with the smallest Σ r_i² (least
 trimmed squares, by concentration steps from random subsets; Rousseeuw and Van Driessen (2006), Data
 Mining and Knowledge Discovery 12). Rows far from that fit are tested like other outliers: the F
 test allows for the choice of the rows (Bonferroni, over all sets of that size). The test linearises
-the law at the fit to the other rows, and is as good as that approximation.
+the law at the fit to the other rows, and is valid as far as that approximation is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MAX_SUBSETS = 300  # random subsets of as many rows as parameters
-# rows times squared parameters of all subsets: bounds time, so long tables have fewer subsets
+# rows times squared parameters, over all subsets: bounds the time, so that long tables have fewer
+# subsets
 MAX_SUBSET_NUMBERS = 2e8
 # residual degrees of freedom: with fewer, half of the rows cannot determine the law
 MIN_MASKED_DOF = 5
@@ -48,10 +49,10 @@ def find_masked_outliers(
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         view: the residuals of the rows that are tested.
-        total: how many rows there are in all.
+        total: the total number of rows.
 
     Returns:
-        The residuals about that fit, and the outliers among them; None where there are none.
+        The residuals about that fit, and the outliers among them; None if there are none.
     """
     rank = view.basis.shape[1]
     if view.dof < MIN_MASKED_DOF or not 0 < rank <= MAX_SUBSET_PARAMETERS:
@@ -59,7 +60,8 @@ def find_masked_outliers(
     tested = problem.subset(view.rows)
     core, estimate = _best_half(view), theta
     size = int(np.sum(core))
-    # the law itself takes turns with its linearisation, which may be poor far from the first fit
+    # fits of the law itself alternate with its linearisation, which may be inaccurate far from the
+    # first fit
     for _ in range(REFITS):
         estimate, squares = refit(tested.subset(np.flatnonzero(core)), estimate)
         if not np.isfinite(squares):
@@ -92,7 +94,7 @@ def _best_half(view: ResidualView) -> Mask:
     # the size of the half with the highest breakdown point
     size = (rows + rank + 1) // 2
     count = int(np.clip(MAX_SUBSET_NUMBERS / (rows * rank**2), 30, MAX_SUBSETS))
-    # a fixed seed: the diagnosis of a table is the same at every call
+    # a fixed seed, so that the diagnosis of a table is reproducible
     rng = np.random.default_rng(0)
     subsets = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
     step = _least_squares(view.basis[subsets], view.residual[subsets])
@@ -111,5 +113,5 @@ def _best_half(view: ResidualView) -> Mask:
 
 def _least_squares(columns: Array, values: Array) -> Array:
     """Least-squares solutions of one system or of many."""
-    # a pseudo-inverse, since a random subset may be singular
+    # by a pseudo-inverse, since a random subset may be singular
     return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])

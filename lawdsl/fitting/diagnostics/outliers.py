@@ -19,20 +19,21 @@ from lawdsl.fitting.diagnostics.residuals import (
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# in standard deviations: a row that is nearer to the law is never an outlier
+# in standard deviations: a row closer to the law is never an outlier
 CANDIDATE_DISTANCE = 4.0
-# of the rows: more of them are not outliers but a part of the data
+# of the rows: a larger number is not outliers but a part of the data
 MAX_OUTLIER_SHARE = 1 / 3
-# of the rows in the smaller cluster; smaller groups are tested as outliers
+# of the rows: a smaller cluster is tested as outliers
 MIN_CLUSTER_SHARE = 0.2
-# largest ordinary residuals from which the tail of the noise is estimated: a quarter of the rows
+# largest ordinary residuals from which the tail of the noise is estimated: a quarter of the rows,
 # within these limits
 MAX_TAIL_RESIDUALS, MIN_TAIL_RESIDUALS = 20, 5
-# rows that are less probable under noise with the power-law tail of the others are separated
+# rows that are less probable than this under noise with the power-law tail of the others are
+# separated
 HEAVY_TAIL_PVALUE = 0.05
-# of the fit by least absolute residuals
+# iterations of the fit by least absolute residuals
 MAX_IRLS_STEPS = 30
-# rounds in which rows below the limit are dropped from the candidates
+# rounds in which rows below the limit are removed from the candidates
 MAX_SELECTION_ROUNDS = 30
 # k·log(x_k/x_(k+1)) of the k furthest: noise of finite variance has a tail that falls like x^-2 or
 # faster, so a row is ten times as far out as the next with probability 0.01 at most
@@ -44,9 +45,10 @@ class Outliers:
     """Rows far from the law.
 
     Attributes:
-        rows: which rows of the view, the furthest first.
+        rows: the positions of the rows in the view, the furthest first.
         sizes: the studentised residual of each, negative below the law.
-        is_separated: whether they are separated from the tail of the others, which else is heavy.
+        is_separated: whether they are separated from the tail of the others; otherwise the noise is
+            heavy-tailed.
     """
 
     rows: NDArray[np.int64]
@@ -57,17 +59,17 @@ class Outliers:
 def find_outliers(
     view: ResidualView, total: int, suspected: Mask | None = None, all_squares: float | None = None
 ) -> Outliers | None:
-    """Find the rows that Gaussian noise does not explain; None where there are none.
+    """Find the rows that Gaussian noise does not explain; None if there are none.
 
-    Their common shift is tested against the other rows by an exact F test, F = ((S -
+    Their joint shift is tested against the other rows by an exact F test, F = ((S -
     S_rest)/k)/(S_rest/dof), for the worst of all sets of k rows (Bonferroni; Cook and Weisberg
     (1982), Residuals and Influence in Regression, chapter 2). Heavy-tailed noise fails that test
     too, so the gap below the outliers is compared with the spacings of the tail below it, as in a
     power law.
 
     Args:
-        view: the residuals; of many rows, a sample and the furthest.
-        total: how many rows there are in all.
+        view: the residuals; for long tables, of a sample and of the furthest rows.
+        total: the total number of rows.
         suspected: the rows that may be outliers, shape (rows,); by default those far out after a
             fit by least absolute residuals.
         all_squares: the sum of squares S of the law fitted to all rows; by default that of the
@@ -98,11 +100,12 @@ def find_outliers(
 
 
 def outlier_limit(view: ResidualView, total: int) -> float:
-    """The residual that no row of Gaussian noise exceeds, up to the chance of a false alarm.
+    """The residual that no row exceeds under Gaussian noise, up to the probability of a false
+    alarm.
 
     Args:
         view: the residuals.
-        total: how many rows there are in all.
+        total: the total number of rows.
     """
     # by the lower tail, since 1 - p loses the digits of a small p
     deviation = _robust_deviation(view, _least_absolute_residuals(view))
@@ -115,7 +118,7 @@ def _robust_deviation(view: ResidualView, residuals: Array) -> float:
 
 
 def _candidates(view: ResidualView) -> Mask:
-    """Rows far out in robust standard deviations, after a fit by least absolute residuals."""
+    """Rows many robust standard deviations from a fit by least absolute residuals."""
     none = np.zeros(len(view), dtype=bool)
     if view.dof < 3:
         return none
@@ -143,37 +146,39 @@ def _least_absolute_residuals(view: ResidualView) -> Array:
 
 
 def _studentised_residuals(view: ResidualView, chosen: Mask) -> Array:
-    """Studentised residuals of all rows, the law being fitted to the rows that are not chosen."""
+    """Studentised residuals of all rows, for the law fitted to the rows that are not chosen."""
     rest = view.basis[~chosen]
     step = np.linalg.lstsq(rest, view.residual[~chosen])[0]
     residuals = view.residual - view.basis @ step
     variance = np.sum(residuals[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
     leverage = np.sum((view.basis @ np.linalg.pinv(rest.T @ rest)) * view.basis, axis=1)
-    # an excluded row is a prediction, of variance 1 + h; a row of the fit has 1 - h
+    # an excluded row is a prediction, with variance factor 1 + h; a fitted row has 1 - h
     factor = np.where(chosen, 1 + leverage, np.maximum(1 - leverage, 1e-3))
     with np.errstate(all="ignore"):
         return np.nan_to_num(residuals / np.sqrt(variance * factor))
 
 
 def _studentised_limit(view: ResidualView, chosen: Mask, total: int) -> float:
-    """The studentised residual that Gaussian noise exceeds in no row, up to a false alarm."""
+    """The studentised residual that no row exceeds under Gaussian noise, up to the probability of a
+    false alarm.
+    """
     dof = view.dof - int(np.sum(chosen))
     return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, dof)))
 
 
 def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest: float) -> float:
-    """The log-probability that Gaussian noise gives as many rows as large a shift.
+    """The log-probability that Gaussian noise shifts as many rows by as much.
 
     Args:
         view: the residuals.
         chosen: the rows that are shifted, shape (rows,).
-        total: how many rows there are in all.
-        shift: the decrease of the sum of squares when they are left out.
+        total: the total number of rows.
+        shift: the decrease of the sum of squares when they are excluded.
         rest: the sum of squares without them.
     """
     count = int(np.sum(chosen))
     dof = view.dof - count
-    # the other rows agree exactly: any shift is significant
+    # if the other rows agree exactly, any shift is significant
     if rest <= 0:
         return -np.inf
     # by logarithms, as the number of subsets overflows
@@ -185,11 +190,11 @@ def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest
 
 
 def _count_separated(sizes: Array, count: int) -> int:
-    """How many of the furthest rows are separated from the rest: sizes decrease, and the first
-    `count` are far out.
+    """The number of the furthest rows that are separated from the rest; sizes are in decreasing
+    order, and the first `count` are candidates.
 
-    In a tail that is a power law, k·log(x_k/x_(k+1)) are independent and exponential with one mean
-    (Rényi's representation), which is estimated from the next `MAX_TAIL_RESIDUALS`.
+    In a power-law tail, k·log(x_k/x_(k+1)) are independent and exponential with one mean (Rényi's
+    representation), which is estimated from the next `MAX_TAIL_RESIDUALS`.
     """
     with np.errstate(all="ignore"):
         spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])

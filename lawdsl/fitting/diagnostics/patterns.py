@@ -31,11 +31,11 @@ from lawdsl.fitting.diagnostics.run_strata import run_strata
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
-MAX_DEGREE = 4  # of the polynomials in a variable's rank: up to three extrema
-# with no more rows, rank tests hardly reach the significance of an alarm
+MAX_DEGREE = 4  # degree of the polynomials in a variable's rank: up to three extrema
+# with no more rows than this, rank tests hardly reach the significance of an alarm
 SMALL_TABLE_ROWS = 20
-CURVE_DEGREES = (2, 3, 4)  # of the polynomials that are tested with so few rows
-# curves of smaller probability are tested with each row left out, too
+CURVE_DEGREES = (2, 3, 4)  # degrees of the polynomials that are tested for such small tables
+# patterns of smaller probability are also tested with each row left out
 LEAVE_ONE_OUT_PVALUE = 1e-3
 # means of runs whose ranks are dependent at this level agree with their values
 MEANS_RANK_PVALUE = 1e-3
@@ -43,7 +43,7 @@ MEANS_RANK_PVALUE = 1e-3
 MAX_LEVELS = 16
 # residual degrees of freedom in each half: with fewer, their variances are not compared
 MIN_HALF_DOF = 5
-# least within-group sum of squares relative to that between groups: it may be 0 but for rounding
+# smallest within-group sum of squares relative to that between groups: it may be 0 up to rounding
 MIN_SQUARES_RATIO = 1e-30
 
 
@@ -53,10 +53,10 @@ class Pattern:
 
     Attributes:
         axes: positions of the axes, one or two.
-        columns: the functions of the pattern, orthonormal, shape (rows, columns).
+        columns: the orthonormal functions of the pattern, shape (rows, columns).
         curve: the part of the residuals that they explain, shape (rows,).
-        share: the share of the residuals' squares that it explains.
-        p_value: the probability under noise, for the best of all patterns tested.
+        share: the share of the residual sum of squares that it explains.
+        p_value: the p-value, corrected for the number of patterns tested.
     """
 
     axes: tuple[int, ...]
@@ -71,11 +71,11 @@ class UnequalVariance:
     """Residuals with a larger variance at one end of an axis than at the other.
 
     Attributes:
-        axis: its position.
+        axis: the position of the axis.
         border: the largest value of the lower half.
         deviations: the standard deviations of the lower and the upper half, each about the law fitted
             to it alone.
-        p_value: the probability under noise of one size, for the best of all axes tested.
+        p_value: the p-value under homoscedastic noise, corrected for the number of axes tested.
     """
 
     axis: int
@@ -91,15 +91,15 @@ class UnequalVariance:
 
 @dataclass(frozen=True)
 class LineCorrelation:
-    """Neighbouring rows with correlated residuals, where rows differ in one variable alone.
+    """Correlated residuals of neighbouring rows, which differ in one variable only.
 
     Attributes:
         axis: position of that variable.
-        count: how many such lines there are.
+        count: the number of such lines.
         correlation: the correlation of residuals in one group of neighbours.
         inflation: the design effect: n rows carry the information of n/inflation independent ones.
-        p_value: the probability under independent noise, for the best of all groupings tested.
-        of_runs: whether means of runs are correlated, and not rows.
+        p_value: the p-value under independent noise, corrected for the number of groupings tested.
+        of_runs: whether means of runs, instead of rows, are correlated.
     """
 
     axis: int
@@ -113,14 +113,14 @@ class LineCorrelation:
 def find_pattern(
     view: ResidualView, inflation: float = 1.0, runs: Groups | None = None
 ) -> Pattern | None:
-    """The clearest pattern in the residuals, if it is significant.
+    """The most significant pattern in the residuals, if it is significant.
 
     Args:
         view: the residuals.
         inflation: the design effect: n rows carry the information of n/inflation independent ones.
-        runs: the run of each row, shape (rows,), where the rows of a run share an error: then run
+        runs: the run of each row, shape (rows,), if the rows of a run share an error: then run
             means are tested, and deviations from them with that design effect. None for rows that
-            are independent but for the design effect.
+            are independent apart from the design effect.
     """
     best = None
     strata = None if runs is None else run_strata(view, runs)
@@ -146,17 +146,17 @@ def find_pattern(
 
 
 def _pattern_pvalue(view: ResidualView, columns: Array, is_small: bool, inflation: float) -> float:
-    """The probability under noise of an effect of columns, shape (rows, columns).
+    """The p-value of an effect of columns, shape (rows, columns).
 
     Args:
         view: the residuals.
         columns: the functions of the pattern.
-        is_small: whether they are for tables so small that ranks have little power.
+        is_small: whether they are for small tables, in which ranks have little power.
         inflation: the design effect.
     """
     added = basis_outside(view.basis, columns)
     p_value = _pattern_test(view, added, view.projected, inflation)[0]
-    # values and ranks must agree: heavy-tailed noise fails a test on values alone
+    # tests on values and on ranks must agree, since heavy-tailed noise fails a test on values
     if not is_small:
         return max(p_value, _pattern_test(view, added, view.scores, inflation)[0])
     if p_value < LEAVE_ONE_OUT_PVALUE:
@@ -167,7 +167,9 @@ def _pattern_pvalue(view: ResidualView, columns: Array, is_small: bool, inflatio
 def _pattern_test(
     view: ResidualView, columns: Array, residuals: Array, inflation: float
 ) -> tuple[float, float]:
-    """The probability under noise of an effect of orthonormal columns, and its share of squares."""
+    """The p-value of an effect of orthonormal columns, and the explained share of the residual sum
+    of squares.
+    """
     all_squares = float(np.sum(residuals**2))
     explained = float(np.sum((columns.T @ residuals) ** 2))
     dof = view.dof - columns.shape[1]
@@ -178,7 +180,7 @@ def _pattern_test(
 def _leave_one_out_pvalue(
     view: ResidualView, columns: Array, p_value: float, inflation: float
 ) -> float:
-    """The largest probability when any one row is left out: one large error makes no pattern."""
+    """The largest p-value when any one row is left out: one large error is not a pattern."""
     for row in range(len(view)):
         rest = np.arange(len(view)) != row
         part = view.keep(rest)
@@ -188,15 +190,17 @@ def _leave_one_out_pvalue(
 
 
 def _small_table_curves(view: ResidualView) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Polynomials of low degree along each axis, in its values and in their ranks, for tables so small that
-    rank tests have little power. The span of the Jacobian is projected out of them later."""
+    """Polynomials of low degree along each axis, in its values and in their ranks, for tables so
+    small that rank tests have little power. The span of the Jacobian is projected out of them
+    later.
+    """
     for i, values in enumerate(view.axes):
         levels = len(np.unique(values))
         for positions in (values, average_ranks(values)):
             size = float(np.ptp(positions))
             for degree in CURVE_DEGREES:
                 if degree < levels and 0 < size < np.inf:
-                    # divided first: twice the range may overflow
+                    # divided first, since twice the range may overflow
                     scaled = 2 * ((positions - positions.min()) / size) - 1
                     yield (i,), legendre.legvander(scaled, degree)[:, 1:]
 
@@ -225,7 +229,7 @@ def _rank_polynomials(values: Array) -> Array:
 
 
 def large_values(values: Array) -> NDArray[np.bool_]:
-    """The rows in the upper half of an axis, by which a pattern in two variables is described."""
+    """The rows in the upper half of an axis, which serve to describe a pattern in two variables."""
     middle = np.median(values)
     above: NDArray[np.bool_] = values > middle
     return above if above.any() else values >= middle
@@ -239,17 +243,17 @@ def find_line_correlation(
     *,
     of_runs: bool = False,
 ) -> LineCorrelation | None:
-    """The clearest sign that neighbouring rows are not independent, if it is significant.
+    """The most significant correlation of neighbouring rows, if it is significant.
 
-    Rows that differ in one variable alone make a line. The variance between the means of whole
-    lines, and of pairs of neighbours on them, is compared with that within (analysis of variance).
+    Rows that differ in one variable only form a line. The variance between the means of lines, and
+    of pairs of neighbours on them, is compared with that within (analysis of variance).
 
     Args:
         view: the residuals.
         axes: positions of the variables along which lines are formed.
         inflation: the design effect of rows that are dependent in another way.
-        lines: the line of each row, shape (rows,), where it is known, as a run; else None.
-        of_runs: whether the rows are means of runs, too few for ranks to be as sure as values.
+        lines: the line of each row, shape (rows,), if it is known, as for runs; else None.
+        of_runs: whether the rows are means of runs, which are too few for rank tests.
     """
     significant = []
     groupings = list(_line_groupings(view, axes, lines))
@@ -279,7 +283,7 @@ def find_line_correlation(
 
 
 def _mean_group_size(groups: Groups) -> float:
-    """The mean size of the group of a row, over the rows."""
+    """The mean over the rows of the size of their group."""
     return float(np.mean(np.bincount(groups)[groups]))
 
 
@@ -299,7 +303,7 @@ def _line_groupings(
 
 
 def line_numbers(view: ResidualView, axis: int) -> Groups:
-    """The line of each row, shape (rows,): rows of one line differ in one variable alone.
+    """The line of each row, shape (rows,): rows of one line differ in one variable only.
 
     Args:
         view: the residuals.
@@ -326,8 +330,9 @@ def level_indicators(values: Array) -> Array:
 
 
 def _neighbour_pairs(line: Groups, along: Array) -> Groups:
-    """Pairs of neighbours on each line; an odd row at its end joins the last pair."""
-    # equal rows are sorted by what was measured: shuffled, so that neighbours are not alike
+    """Pairs of neighbours on each line; a single last row joins the last pair."""
+    # equal rows are sorted by the measured value: they are shuffled, so that neighbours are
+    # independent
     order = np.lexsort((np.random.default_rng(0).permutation(len(line)), along, line))
     sizes = np.bincount(line)
     position = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -340,8 +345,9 @@ def _neighbour_pairs(line: Groups, along: Array) -> Groups:
 def _between_groups_test(
     basis: Array, residuals: Array, groups: Groups, inflation: float
 ) -> tuple[float, float]:
-    """The probability that means of groups differ so much, and the ratio of the variance between to
-    that within."""
+    """The p-value of the differences between means of groups, and the ratio of the variance between
+    groups to that within.
+    """
     deviations = residuals - _group_means(residuals, groups)
     inner_basis = orthonormal_basis(basis - _group_means(basis, groups))
     within_squares = float(np.sum(project_out(inner_basis, deviations) ** 2))
@@ -350,7 +356,7 @@ def _between_groups_test(
     between = float(np.sum(residuals**2)) - within_squares
     if dof < 1 or extra < 1 or between <= 0:
         return 1.0, np.nan
-    # the members of all groups may be equal
+    # all members of a group may be equal
     within_squares = max(within_squares, MIN_SQUARES_RATIO * between)
     p_value = f_test_pvalue(between, extra, within_squares, dof, inflation)
     return p_value, between / extra / (within_squares / dof)
@@ -366,7 +372,8 @@ def _group_means(columns: Array, groups: Groups) -> Array:
 
 
 def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> UnequalVariance | None:
-    """The clearest difference in the variance of the residuals between two halves of the rows.
+    """The most significant difference in the variance of the residuals between two halves of the
+    rows.
 
     The law is fitted to each half by itself, so their sums of squares are independent and F =
     (S_above/f_above)/(S_below/f_below) has exactly an F distribution (Goldfeld and Quandt (1965),
@@ -387,11 +394,12 @@ def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> Unequal
             continue
         ratio = above / dof_above / (below / dof)
         degrees = dof_above / inflation, dof / inflation
-        # each tail by its own function: 1 - cdf loses small probabilities
+        # each tail by its own function, since 1 - cdf loses small probabilities
         sides = f_sf(ratio, *degrees), f_cdf(ratio, *degrees)
         scaled_sizes = np.abs(view.projected) / residual_scale
         rank_pvalue = rank_sum_pvalue(scaled_sizes[~low], scaled_sizes[low])
-        # dependent rows carry less evidence: the normal score shrinks by the root of their number
+        # dependent rows carry less evidence: the normal score is divided by the square root of the
+        # design effect
         rank_pvalue = 2 * normal_cdf(normal_quantile(rank_pvalue / 2) / np.sqrt(inflation))
         corrected = min(1.0, max(2 * min(sides), float(rank_pvalue)) * len(halves))
         if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.p_value):
@@ -402,7 +410,7 @@ def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> Unequal
 
 
 def _lower_half(values: Array) -> NDArray[np.bool_] | None:
-    """The lower half of the rows, as equal as ties permit."""
+    """The mask of the lower half of the rows, as near to half as ties permit."""
     levels, counts = np.unique(values, return_counts=True)
     if len(levels) < 2:
         return None
@@ -412,7 +420,7 @@ def _lower_half(values: Array) -> NDArray[np.bool_] | None:
 
 
 def _residual_squares(view: ResidualView, part: NDArray[np.bool_]) -> tuple[float, int]:
-    """The residual sum of squares of the law fitted to some rows alone, and its dof."""
+    """The residual sum of squares of the law fitted to some rows only, and its degrees of freedom."""
     part_basis = orthonormal_basis(view.basis[part])
     return float(np.sum(project_out(part_basis, view.residual[part]) ** 2)), int(
         np.sum(part)

@@ -1,8 +1,8 @@
 """Covariance of a fit -> warnings about parameters and predictions that the rows do not determine.
 
-The answers do not depend on the units of the variables. The value of a linear parameter does, as A
-in A/N^alpha, so only the other parameters are judged, the linear ones following; predictions do not
-depend on the units anyway.
+The results do not depend on the units of the variables. The value of a linear parameter does, as A
+in A/N^alpha, so only the other parameters are tested, with the linear ones re-estimated;
+predictions never depend on the units.
 """
 
 from __future__ import annotations
@@ -27,26 +27,27 @@ from lawdsl.fitting.transforms import Transform
 
 Array = NDArray[np.float64]
 
-# of the intervals whose widths are tested, whichever level the user chose
+# level of the intervals whose widths are tested, whichever level the user chose
 INTERVAL_LEVEL = 0.95
-# half width of an interval in logarithms: ends of a wider one differ by more than a factor 100
+# half width of an interval in logarithms: the ends of a wider one differ by more than a factor of
+# 100
 WIDE_LOG_HALF = np.log(10.0)
 # relative to the range of the output: a prediction with a larger half width is undetermined
 OPEN_RANGE_SHARE = 0.25
-# relative to the widest interval at a row: where a prediction is less wide, the cause is the noise
+# relative to the widest interval at a row: if a prediction is less wide, the cause is the noise
 BEYOND_ROWS_RATIO = 3.0
 
 
 @dataclass(frozen=True)
 class PrecisionInputs:
-    """A fit whose precision is judged.
+    """A fit whose precision is assessed.
 
     Attributes:
         law: the law, with all parameters that were fitted or chosen from the rows.
         problem: the objective to be minimised, with its data.
         theta: the parameters, shape (parameters,).
         covariance: their covariance.
-        skipped: names of parameters on a bound, and of those that another finding names.
+        skipped: names of parameters on a bound, and of those in other findings.
         on_bound: names of parameters on a bound, which count as free in the covariance.
     """
 
@@ -62,11 +63,11 @@ class PrecisionInputs:
 def weak_parameters(
     fitted: PrecisionInputs, *, with_linear: bool = False
 ) -> dict[str, tuple[float, float]]:
-    """The parameters whose intervals span orders of magnitude -> the ends of these.
+    """The parameters whose intervals span orders of magnitude, and the ends of these.
 
     Args:
         fitted: the fit.
-        with_linear: whether linear parameters are among them.
+        with_linear: whether to include linear parameters.
     """
     names = [q.name for q in fitted.law.parameters]
     law, problem = fitted.law, fitted.problem
@@ -108,8 +109,9 @@ def _uninformative_ends(
 ) -> tuple[float, float] | None:
     """The ends of an interval too wide to be informative; None for an informative one.
 
-    A parameter with one bound is judged by its distance to it, in logarithms; one with two bounds
-    by the width of its domain; one without bounds may be 0, and is not judged by its size.
+    A parameter with one bound is assessed by the logarithm of its distance from the bound; one with
+    two bounds relative to the width of its domain; one without bounds may be 0, and is not assessed
+    by its size.
     """
     lower, upper = (
         None if side is None else float(side.at(theta[None])[0]) for side in transform.sides
@@ -121,7 +123,7 @@ def _uninformative_ends(
     if limit is None:
         return None
     distance = value - limit
-    # near a bound other than 0 a logarithm of the distance says nothing about the value
+    # near a bound other than 0, the logarithm of the distance is not informative about the value
     size = abs(distance) if limit == 0 else max(abs(distance), abs(value))
     if not half > WIDE_LOG_HALF * size:
         return None
@@ -133,11 +135,12 @@ def _uninformative_ends(
 
 @np.errstate(all="ignore")
 def undetermined_prediction_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
-    """A warning where the rows do not determine predictions at values of the variables that each
-    occur in the rows, but not together: most often because two variables move together."""
+    """A warning if the rows do not determine predictions at values of the variables that each occur
+    in the rows, but not together: most often because two variables are collinear.
+    """
     law, problem, spread = fitted.law, fitted.problem, fitted.covariance
     if law.on_arrays:
-        return []  # single labels cannot be recombined
+        return []  # a single label cannot be recombined
     blocks = variable_blocks(law, problem)
     if not 2 <= len(blocks) <= MAX_BLOCKS:
         return []
@@ -148,7 +151,7 @@ def undetermined_prediction_findings(fitted: PrecisionInputs) -> list[Diagnostic
     at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
     half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
     values = corners.predictions(fitted.theta[None])[0]
-    # a point where the law has no value has no open prediction
+    # points at which the law has no value are ignored
     half = np.where(np.isfinite(values), half, 0.0)
     compared = np.log(problem.target) if problem.objective.log else problem.target
     worst = int(np.argmax(half))
@@ -161,7 +164,7 @@ def undetermined_prediction_findings(fitted: PrecisionInputs) -> list[Diagnostic
     low, high = values[worst] - half[worst], values[worst] + half[worst]
     if problem.objective.log:
         low, high = (values[worst] * np.exp(sign * half[worst]) for sign in (-1, 1))
-    is_finite = np.isfinite(half[worst]) and low < high  # equal where both underflow
+    is_finite = np.isfinite(half[worst]) and low < high  # equal if both underflow
     range_text = f"from {low:.3g} to {high:.3g}" if is_finite else "anything"
     message = (
         "predictions away from the rows are open, though each variable stays in its range: "

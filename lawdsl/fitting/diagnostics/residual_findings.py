@@ -26,13 +26,13 @@ Array = NDArray[np.float64]
 MAX_ROWS_LISTED = 5  # in the text of a finding
 # relative to their mean: outliers whose shifts differ by less have one cause
 COMMON_SHIFT_RTOL = 0.05
-# relative to the spread of the output: a law that misses by more is not trusted
+# relative to the spread of the output: a law with a larger misfit is not trusted
 STRONG_PATTERN_SHARE = 0.1
-# least divisor, for probabilities that underflow
+# smallest divisor, for probabilities that underflow
 MIN_PVALUE = 1e-300
-# of the residual variance: where rounding explains less, there is no warning
+# of the residual variance: if rounding explains less, there is no warning
 MIN_ROUNDING_SHARE = 0.25
-# of rounding in the range of the output: with more, errors of rounding are like noise
+# rounding steps in the range of the output: with more, rounding errors are like noise
 MAX_ROUNDING_STEPS = 1000
 
 
@@ -49,7 +49,7 @@ def residual_findings(
         law: the law.
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        runs: the table, for the row numbers that its user knows.
+        runs: the table, for the row numbers known to the user.
         suspected: rows that were excluded from the fit as probable outliers, shape (rows,).
     """
     structure = residual_structure(law, problem, theta, runs.groups, suspected)
@@ -97,6 +97,7 @@ def _outlier_finding(view: ResidualView, outliers: Outliers, runs: Runs) -> Diag
 
 
 def _exchange_finding(exchange: ExchangedRows, runs: Runs) -> Diagnostic:
+    """A finding about rows with exchanged columns."""
     numbers = np.sort(runs.rows[exchange.rows])
     listed = abridged(numbers.tolist(), MAX_ROWS_LISTED)
     one, other = (runs.bound[name] for name in exchange.names)
@@ -228,7 +229,7 @@ def _variance_finding(view: ResidualView, variance: UnequalVariance, loss: str) 
 
 
 def _misfit_finding(view: ResidualView, correlated: LineCorrelation, strong: float) -> Diagnostic:
-    """A finding about correlated rows that have no run in common, so that the law is the cause."""
+    """A finding about correlated rows that do not belong to one run, so that the law is the cause."""
     name = view.names[correlated.axis]
     others = [n for n in view.names[:-1] if n != name] or [name]
     which = " and ".join(others)

@@ -1,4 +1,6 @@
-"""Fit + rows -> what its residuals contain beside noise: outliers, patterns, variance, dependence."""
+"""Fit + rows -> the systematic structure of its residuals: outliers, patterns, variance,
+dependence.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
-# rows of largest residual that are tested besides the sample
+# rows with the largest residuals that are tested in addition to the sample
 MAX_FURTHEST_ROWS = 500
-# patterns are searched for one after the other, each in the residuals without the earlier ones
+# patterns are searched for successively, each in the residuals without the earlier ones
 MAX_PATTERNS = 3
 # units of quantities that grow from checkpoint to checkpoint
 TRAINING_UNITS = {"token", "step", "FLOP", "second"}
@@ -54,8 +56,8 @@ class OutlyingRows:
     """Rows that the noise of the others does not explain.
 
     Attributes:
-        view: the residuals of all tested rows, these among them.
-        outliers: the rows, by their position in the view.
+        view: the residuals of all tested rows, including these.
+        outliers: the outliers, as positions in the view.
     """
 
     view: ResidualView
@@ -64,14 +66,15 @@ class OutlyingRows:
 
 @dataclass(frozen=True)
 class ResidualOrder:
-    """How residuals depend on the variables and on each other.
+    """The dependence of residuals on the variables and on each other.
 
     Attributes:
         remaining: the residuals without the patterns.
-        patterns: clearest first.
-        misfit: correlated rows that have no run in common, where there is no pattern.
+        patterns: the patterns, the most significant first.
+        misfit: correlated rows that do not belong to one run, if there is no pattern.
         variance: a larger variance at one end of an axis.
-        dependence: correlated rows that may be of one run, unless intervals by run count them.
+        dependence: correlated rows that may belong to one run, unless intervals by run account for
+            it.
     """
 
     remaining: ResidualView
@@ -83,14 +86,14 @@ class ResidualOrder:
 
 @dataclass(frozen=True)
 class ResidualStructure:
-    """What the residuals of a fit contain beside noise.
+    """The systematic structure of the residuals of a fit.
 
     Attributes:
-        view: the residuals without exchanged rows, outliers and the smaller of two clouds.
+        view: the residuals without exchanged rows, outliers and the smaller of two clusters.
         exchanges: rows with two columns exchanged.
-        outlying: rows far from the law.
-        cluster: the residuals before, and which of their rows are a second cloud.
-        order: what is found in `view`.
+        outlying: the outliers.
+        cluster: the residuals before the removal of the second cluster, and the mask of its rows.
+        order: the dependence found in `view`.
     """
 
     view: ResidualView
@@ -109,8 +112,8 @@ def residual_structure(
 ) -> ResidualStructure | None:
     """Find outliers, patterns, unequal variance and dependence among the residuals of a fit.
 
-    Copies of a row count once, outliers are excluded from the later tests, and each pattern is
-    removed before the next test, so that one fault is reported once.
+    Copies of a row count once, outliers are excluded from later tests, and each pattern is removed
+    before the next test, so that each problem is reported once.
 
     Args:
         law: the law.
@@ -128,7 +131,8 @@ def residual_structure(
     if not _are_testable(view, problem.rounding):
         return None
     wide_view = view
-    # a sample may miss single rows far out, so these are added for the test of outliers
+    # a sample may miss single outliers, so the rows with the largest residuals are added for the
+    # test
     if len(tested) < len(rows):
         furthest = _furthest_rows(problem, theta, rows, outlier_limit(view, len(rows)))
         wide_view = residual_view(law, problem, theta, np.union1d(tested, furthest))
@@ -158,7 +162,7 @@ def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrde
     patterns, remaining = _successive_patterns(view)
     runs = None if groups is None else groups[view.rows]
     if runs is not None and 1 < len(np.unique(runs)) < len(runs):
-        # patterns that explain all that runs have in common need no test by run
+        # patterns that explain everything that runs have in common need no test by run
         if not are_rows_independent(remaining, runs):
             return _order_of_runs(law, view, runs)
     run_axes = _training_variables(law)
@@ -168,7 +172,7 @@ def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrde
     dependence = find_line_correlation(within_runs, run_axes)
     inflation = 1.0 if dependence is None else dependence.inflation
     if dependence is not None and patterns:
-        # dependent rows imitate patterns: those significant with fewer effective rows remain
+        # dependent rows imitate patterns: only those significant with fewer effective rows are kept
         patterns, _ = _successive_patterns(view, inflation)
     misfit = None if patterns else find_line_correlation(remaining, _other_axes(law), inflation)
     variance = find_unequal_variance(remaining, inflation)
@@ -178,9 +182,9 @@ def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrde
 
 
 def _order_of_runs(law: PreparedLaw, view: ResidualView, runs: Rows) -> ResidualOrder:
-    """Patterns and dependence in residuals of which the rows of a run have a part in common."""
+    """Patterns and dependence in residuals whose rows share an error within each run."""
     patterns, remaining = _successive_patterns(view, runs=runs)
-    # an error that changes along a run, besides what the whole run has in common
+    # an error that changes along a run, in addition to the error of the whole run
     along = find_line_correlation(
         run_strata(remaining, runs).within, _training_variables(law), lines=runs
     )
@@ -197,14 +201,15 @@ def _order_of_runs(law: PreparedLaw, view: ResidualView, runs: Rows) -> Residual
 
 
 def _other_axes(law: PreparedLaw) -> list[int]:
-    """Variables that do not grow during a run."""
+    """Variables that are constant within a run."""
     run_axes = _training_variables(law)
     return [i for i in range(len(law.variables)) if i not in run_axes]
 
 
 def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
-    """Whether all rows that differ in the variable alone are of one run: intervals by run count
-    their dependence."""
+    """Whether all rows that differ in the variable only belong to one run, so that intervals by run
+    account for their dependence.
+    """
     if groups is None:
         return False
     line = line_numbers(view, correlated.axis)
@@ -214,7 +219,9 @@ def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups:
 
 
 def _training_variables(law: PreparedLaw) -> list[int]:
-    """Variables that may grow during a run, by their units; if none may, those without a unit."""
+    """Variables that may grow during a run, according to their units; if there are none, those
+    without a unit.
+    """
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
     numbers = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
     return numbers or [i for i, unit in enumerate(units) if not unit]
@@ -228,7 +235,7 @@ def _are_testable(view: ResidualView, rounding: float) -> bool:
 
 
 def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
-    """All rows with a residual above a limit; only the largest of them if they are many."""
+    """All rows with a residual above a limit, or the largest ones if there are many."""
     predicted = problem.predictions(theta[None])[0]
     residuals = predicted - problem.target
     if problem.objective.log:
@@ -241,8 +248,9 @@ def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> 
 def _successive_patterns(
     view: ResidualView, inflation: float = 1.0, runs: Groups = None
 ) -> tuple[list[Pattern], ResidualView]:
-    """The patterns, clearest first, and the residuals with all of them removed; the arguments are
-    those of `find_pattern`."""
+    """The patterns, the most significant first, and the residuals with all of them removed; the
+    arguments are those of `find_pattern`.
+    """
     patterns: list[Pattern] = []
     while len(patterns) < MAX_PATTERNS:
         pattern = find_pattern(view, inflation, runs)

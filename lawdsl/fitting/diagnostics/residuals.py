@@ -1,9 +1,11 @@
-"""Fit + rows -> View: its residuals, with the span of the Jacobian, for tests of law and noise.
+"""Fit + rows -> ResidualView: its residuals, with the span of the Jacobian, for tests of law and
+noise.
 
-Every test on a view is exact for Gaussian noise of one variance, in the law linearised at the fit:
-residuals and patterns are projected off the span of the Jacobian, (I - QQᵀ)·r, so the result does
-not depend on the loss of the fit. Probabilities are multiplied by the number of tests (Bonferroni).
-For noise of another shape each test is repeated on ranks, and both must agree.
+Every test on a view is exact for homoscedastic Gaussian noise and the law linearised at the fit:
+residuals and patterns are projected onto the complement of the span of the Jacobian, (I - QQᵀ)·r,
+so that the result does not depend on the loss of the fit. p-values are multiplied by the number of
+tests (Bonferroni). For robustness to other noise distributions each test is repeated on ranks, and
+both must agree.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from lawdsl.fitting.problem import Problem
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-# of each of seven tests: a false alarm has a probability of 1e-3 over a hundred tables
+# level of each of seven tests: over a hundred tables, a false alarm has a probability of 1e-3
 FALSE_ALARM_RATE = 1.4e-6
-# an effect that so many rows do not show is below a hundredth of the variance
+# an effect that is not visible in so many rows explains less than a hundredth of the variance
 MAX_TESTED_ROWS = 4000
 # relative to columns of length 1: smaller singular values are rounding
 BASIS_RANK_RTOL = 1e-10
-# relative to the length of a column: one with less outside the span of the Jacobian is not tested
+# relative to the length of a column: one that is almost in the span of the Jacobian is not tested
 MIN_OUTSIDE_SHARE = 0.1
 
 
@@ -40,7 +42,8 @@ class ResidualView:
     Attributes:
         names: the names of the axes along which patterns are tested.
         axes: the law's variables and, last, the prediction; shape (axes, rows).
-        residual: measured minus predicted, of logarithms if these are compared; shape (rows,).
+        residual: measured minus predicted, of logarithms if the objective compares these; shape
+            (rows,).
         basis: orthonormal columns that span the Jacobian, shape (rows, rank).
         rows: the number of each row in the problem.
         log: whether residuals are those of logarithms.
@@ -68,12 +71,12 @@ class ResidualView:
 
     @cached_property
     def scores(self) -> Array:
-        """Normal scores of these residuals, shape (rows,): by their order, so none is extreme."""
+        """Normal scores of these residuals by rank, shape (rows,), which have no outliers."""
         ranks = average_ranks(self.projected)
         return project_out(self.basis, normal_quantile((ranks - 0.5) / len(self)))
 
     def keep(self, rows: NDArray[np.bool_]) -> ResidualView:
-        """Only the rows that are marked."""
+        """The view restricted to the marked rows."""
         return ResidualView(
             self.names,
             self.axes[:, rows],
@@ -84,11 +87,11 @@ class ResidualView:
         )
 
     def with_columns(self, columns: Array) -> ResidualView:
-        """A view of a law that can also follow some columns, shape (rows, columns)."""
+        """The view for a law extended by some columns, shape (rows, columns)."""
         return replace(self, basis=np.hstack([self.basis, basis_outside(self.basis, columns)]))
 
     def size_text(self, size: float) -> str:
-        """A residual as text: a share of the output, or in its unit."""
+        """A residual as text: in percent of the output, or in its unit."""
         return f"{100 * np.expm1(size):+.2g} %" if self.log else f"{size:+.2g}"
 
 
@@ -101,11 +104,11 @@ def residual_view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) 
         law: the law.
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        rows: which rows of the problem.
+        rows: the indices of the rows in the problem.
     """
     part = problem.subset(rows)
     residual, jacobian = (x[0] for x in part.slopes(theta[None]))
-    if part.weights is not None:  # a row of more weight scatters less
+    if part.weights is not None:  # a row of larger weight has a smaller variance
         root = np.sqrt(part.weights)
         residual, jacobian = residual * root, jacobian * root[:, None]
     axes = np.vstack([part.columns, part.predictions(theta[None])[0]])
@@ -115,10 +118,11 @@ def residual_view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) 
 
 
 def distinct_rows(problem: Problem) -> Rows:
-    """The numbers of the rows without copies, which are not independent measurements. Rows that are
-    equal in single precision count as copies; rows are sorted, so copies are neighbours."""
+    """The indices of the rows without copies, which are not independent measurements. Rows that are
+    equal in single precision count as copies; rows are sorted, so that copies are neighbours.
+    """
     second = np.arange(1, problem.rows)
-    # most rows differ in what was measured from the one before
+    # most rows differ from their predecessor in the measured value
     for cells in (problem.target, *problem.columns):
         before, after = (in_single_precision(cells[rows]) for rows in (second - 1, second))
         second = second[after == before]
@@ -126,17 +130,19 @@ def distinct_rows(problem: Problem) -> Rows:
 
 
 def are_mostly_copies(problem: Problem) -> bool:
-    """Whether so many rows are copies that chance agreement of measurements with few digits cannot
-    explain it."""
+    """Whether so many rows are copies that chance agreement of coarsely rounded measurements cannot
+    explain it.
+    """
     return problem.rows - len(distinct_rows(problem)) >= MAX_COPIED_SHARE * problem.rows
 
 
 def weight_copies_as_one(problem: Problem) -> Problem:
     """Divide all weights by the design effect of exact copies, Σm²/Σm over rows with m copies.
 
-    The minimum does not change, and inference that counts rows becomes that of the measurements
-    without copies. Copies share their error, so m of them multiply the variance that a row adds by
-    m² and not by m (the design effect of clusters with correlation 1: Kish, Survey Sampling, 1965).
+    The minimum does not change, and inference based on the number of rows becomes that of the
+    measurements without copies. Copies share their error, so that m of them multiply the variance
+    contributed by a row by m² and not by m (the design effect of clusters with correlation 1: Kish,
+    Survey Sampling, 1965).
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     first = distinct_rows(problem)
@@ -165,23 +171,24 @@ def orthonormal_basis(columns: Array) -> Array:
 
 
 def project_out(basis: Array, columns: Array) -> Array:
-    """Project columns, or one column, off a basis: (I - QQᵀ)·x, applied twice for full precision.
+    """Project columns, or one column, onto the complement of a basis: (I - QQᵀ)·x, applied twice
+    for full precision.
 
     Args:
         basis: Q, orthonormal, shape (rows, rank).
         columns: shape (rows, columns) or (rows,).
     """
-    # once leaves a part along the basis where most of a column cancels
+    # a single projection leaves a component along the basis if most of a column cancels
     projected = columns - basis @ (basis.T @ columns)
     twice: Array = projected - basis @ (basis.T @ projected)
     return twice
 
 
 def basis_outside(basis: Array, columns: Array) -> Array:
-    """Orthonormal columns for the part of some columns that is outside a basis.
+    """Orthonormal columns for the component of some columns outside the span of a basis.
 
-    Columns that lie almost in the span of the basis are left out: the curvature of the law would be
-    taken for a pattern there.
+    Columns that are almost in the span of the basis are omitted, since the curvature of the law
+    would be mistaken for a pattern there.
 
     Args:
         basis: orthonormal, shape (rows, rank).
@@ -199,11 +206,11 @@ def f_test_pvalue(
     dof: int,
     inflation: float = 1.0,
 ) -> float:
-    """The p-value of the F test F = (fitted/extra)/(left/dof).
+    """The p-value of the F test, F = (explained_squares/extra)/(residual_squares/dof).
 
     Args:
         explained_squares: the sum of squares explained by `extra` more columns.
-        extra: how many columns.
+        extra: the number of additional columns.
         residual_squares: the residual sum of squares.
         dof: residual degrees of freedom, rows minus columns.
         inflation: the design effect of dependent rows; it divides F and the degrees of freedom.

@@ -1,4 +1,4 @@
-"""Fit that failed -> the rows that make it fail: those far from a robust fit to the others."""
+"""A failed fit -> the rows that cause the failure: those far from a robust fit to the others."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from lawdsl.fitting.solvers.multistart import optimum
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# relative to the spread of the output: nearly least absolute residuals, but differentiable
+# relative to the spread of the output: close to least absolute residuals, but differentiable
 HUBER_DELTA = 1e-3
 # residual degrees of freedom: with fewer, outliers cannot be identified
 MIN_ROBUST_DOF = 5
-# relative to the range of all others: values further from them have another cause than noise
+# relative to the range of all others: values further out are not explained by noise
 EXTREME_RANGES = 5.0
-# of the rows: more of them are not mistakes in single rows
+# of the rows: a larger number is not mistakes in single rows
 MAX_EXTREME_SHARE = 0.1
-# a second search on longer tables takes too long
+# rows: a second search on longer tables takes too long
 MAX_ROBUST_ROWS = 20_000
 
 
 def is_robust(problem: Problem) -> bool:
-    """Whether the loss bounds the influence of a row to far less than the output varies."""
+    """Whether the loss limits the influence of a row to far less than the variation of the output."""
     objective, target = problem.objective, problem.target
     if not objective.row.robust:
         return False
@@ -43,34 +43,34 @@ def is_robust(problem: Problem) -> bool:
 
 
 def extreme_measurements(target: Array) -> Mask:
-    """A few measurements far from all others, as they are and in logarithms, which are most likely
-    errors: one loss of 30 among losses of 2.5.
+    """A few measurements far from all others, on the raw scale and in logarithms, which are most
+    likely errors: one loss of 30 among losses of 2.5.
 
     Args:
         target: the measured values, shape (rows,).
 
     Returns:
-        Which values, shape (rows,).
+        The mask of these values, shape (rows,).
     """
-    # on both scales: values over decades are far apart on one of them only
+    # on both scales, since values that span decades are far apart on one of them only
     return np.logical_and.reduce(_extreme_tails(target))
 
 
 def _extreme_tails(values: Array) -> list[Mask]:
-    """Which values are far from all others as they are, and in logarithms where these exist."""
+    """The masks of values far from all others on the raw scale, and in logarithms if these exist."""
     scales = [values, np.log(values)] if np.all(values > 0) else [values]
     return [_extreme_tail(scaled) for scaled in scales]
 
 
 def _extreme_tail(values: Array) -> Mask:
-    """The few largest, or the few smallest values, if they are far from the rest."""
+    """The mask of a few largest, or a few smallest, values that are far from the rest."""
     is_extreme = np.zeros(len(values), dtype=bool)
     order = np.argsort(values)
     ordered = values[order]
-    # two values at least remain, whose range is the unit
+    # at least two values remain, whose range is the unit
     for k in range(1, min(max(1, int(MAX_EXTREME_SHARE * len(values))), len(values) - 2) + 1):
         low, high = ordered[:-k], ordered[k:]
-        # equal values have no range, and anything would be far from them
+        # equal values have no range, so that anything would be far from them
         if ordered[-k] - low[-1] > EXTREME_RANGES * (low[-1] - low[0]) > 0:
             is_extreme[order[-k:]] = True
         if high[0] - ordered[k - 1] > EXTREME_RANGES * (high[-1] - high[0]) > 0:
@@ -79,15 +79,16 @@ def _extreme_tail(values: Array) -> Mask:
 
 
 def untestable_outlier_findings(problem: Problem, runs: Runs, is_extreme: Mask) -> list[Diagnostic]:
-    """A warning about measurements far from all others that too few rows can test by the law.
+    """A warning about measurements far from all others that cannot be tested by the law, since rows
+    are too few.
 
-    Rows whose variables lie as far from those of the others are not among them: the law may be
+    Rows whose variables are equally far from those of the others are excluded, since the law may be
     steep there.
 
     Args:
         problem: the objective to be minimised, with its data.
         runs: the table.
-        is_extreme: measurements far from all others, shape (rows,).
+        is_extreme: the mask of measurements far from all others, shape (rows,).
     """
     extreme_in_variables = [tail for column in problem.columns for tail in _extreme_tails(column)]
     tested = np.flatnonzero(is_extreme & ~np.logical_or.reduce(extreme_in_variables, initial=False))
@@ -113,16 +114,16 @@ def influential_row_findings(
     seed: int,
     starts: int | str = AUTO,
 ) -> list[Diagnostic]:
-    """Find the rows that lie far from a robust fit to the others, if any.
+    """Find the rows far from a robust fit to the others, if any.
 
     Args:
         law: the law.
-        problem: the problem of the fit, which has failed, or may follow a few rows.
+        problem: the problem of the fit, which has failed, or may be dominated by a few rows.
         runs: the table.
-        is_extreme: measurements far from all others, shape (rows,). The law is fitted without
+        is_extreme: the mask of measurements far from all others, shape (rows,). The law is fitted without
             them; if there are none, to all rows by a robust loss.
         seed: the seed of the starts.
-        starts: how many; no more than the fit itself was given.
+        starts: the number of starts, no more than that of the fit itself.
     """
     if (
         not problem.parameters + MIN_ROBUST_DOF

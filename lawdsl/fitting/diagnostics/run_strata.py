@@ -1,9 +1,9 @@
 """Residuals + the run of each row -> residuals between and within runs, for tests of patterns.
 
-Rows of one run share an error, and are not independent. Were the errors u_run + e_row, run means and
-deviations from them would be independent of each other, and so would be the two tests on them: the
-strata of a split plot (Cochran and Cox 1957, Experimental Designs, chapter 7). A pattern between
-runs is judged by the scatter of runs, one within runs by that of rows.
+Rows of one run share an error, and are not independent. For errors u_run + e_row, run means and
+deviations from them are independent of each other, and so are the two tests on them: the strata of
+a split-plot design (Cochran and Cox 1957, Experimental Designs, chapter 7). A pattern between runs
+is tested against the scatter of runs, one within runs against that of rows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from lawdsl.fitting.diagnostics.residuals import (
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
-# rows are taken as independent of their run where runs have no effect at this level (a preliminary
-# test, as Bancroft 1964, Biometrics 20); effects too small for it raise few alarms
+# rows are treated as independent if runs have no effect at this level (a preliminary test, as in
+# Bancroft 1964, Biometrics 20); smaller effects cause few false alarms
 POOLING_PVALUE = 0.05
-# with fewer, runs beside the law and its patterns do not tell whether they have an effect
+# with fewer runs, in addition to the law and its patterns, an effect of runs cannot be detected
 MIN_RUN_DOF = 2
 
 
@@ -35,9 +35,9 @@ class RunStrata:
     """The residuals of a fit between and within runs.
 
     Attributes:
-        between: the means of runs, a row each, weighted so that all have one variance.
-        within: the deviations of rows, with the means of runs in the basis.
-        averaging: rows -> weighted run means, shape (runs, rows).
+        between: the means of runs, one row each, weighted to equal variances.
+        within: the deviations of rows from run means; the basis includes the run means.
+        averaging: the matrix from rows to weighted run means, shape (runs, rows).
     """
 
     between: ResidualView
@@ -46,7 +46,7 @@ class RunStrata:
 
 
 def run_strata(view: ResidualView, runs: Groups) -> RunStrata:
-    """Divide the residuals of a fit.
+    """Split the residuals of a fit into strata.
 
     Args:
         view: the residuals.
@@ -60,7 +60,7 @@ def run_strata(view: ResidualView, runs: Groups) -> RunStrata:
     averaging = _weights(view, within, means, sizes)[:, None] * means
     between = replace(
         view,
-        # medians, which keep a value that all rows of a run share exactly
+        # medians, which preserve a value that all rows of a run share exactly
         axes=np.stack([np.median(view.axes[:, m > 0], axis=1) for m in members], axis=1),
         residual=averaging @ view.residual,
         basis=orthonormal_basis(averaging @ view.basis),
@@ -70,7 +70,7 @@ def run_strata(view: ResidualView, runs: Groups) -> RunStrata:
 
 
 def _weights(view: ResidualView, within: ResidualView, means: Array, sizes: Array) -> Array:
-    """Weights by which run means of variance τ² + σ²/m have one variance, shape (runs,)."""
+    """Weights with which run means of variance τ² + σ²/m have equal variances, shape (runs,)."""
     noise = float(np.sum(within.projected**2)) / max(within.dof, 1)
     basis = orthonormal_basis(means @ view.basis)
     left = project_out(basis, means @ view.residual)
@@ -83,10 +83,10 @@ def _weights(view: ResidualView, within: ResidualView, means: Array, sizes: Arra
 
 
 def are_rows_independent(view: ResidualView, runs: Groups) -> bool:
-    """Whether the residuals show no effect of runs, so that rows count by themselves.
+    """Whether the residuals show no effect of runs, so that rows are treated as independent.
 
     Args:
-        view: the residuals, patterns in them removed.
+        view: the residuals, after removal of patterns.
         runs: the run of each of its rows, shape (rows,).
     """
     within = run_strata(view, runs).within

@@ -1,8 +1,8 @@
-"""Columns + fit -> rows in which two columns are exchanged, as N and D.
+"""Columns + fit -> rows in which two columns are exchanged, such as N and D.
 
 Such a row is often a point of high leverage, which the fit follows, so that its residual is small.
-The design shows it: where other rows have few values of each variable, the row has a value of one
-variable in the column of the other.
+It is detected by the design: if other rows have few distinct values of each variable, the row has a
+value of one variable in the column of the other.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from lawdsl.fitting.refit import least_squares_near
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# a variable is on a grid if at least so many rows have its commonest value
+# a variable is on a grid if at least so many rows have its most frequent value
 MIN_GRID_COUNT = 4
-# relative to the rows of the commonest value: a value that fewer rows have is not on the grid
+# relative to the number of rows with the most frequent value: a rarer value is not on the grid
 GRID_COUNT_SHARE = 0.25
-# of the rows: more of them are not mistakes in single rows
+# of the rows: a larger number is not mistakes in single rows
 MAX_EXCHANGED_SHARE = 0.2
-# largest ratio of the sums of squares after and before the exchange of rows that fit a grid
+# largest ratio of the sums of squares after and before the exchange, for rows that match a grid
 MAX_GRID_RATIO = 1.1
-# the largest such ratio of rows that only fit the ranges of the others, in a table of any length
+# the same for rows that only match the ranges of the others, for tables of any length
 MAX_RANGE_RATIO = 0.7
-# twice the log-likelihood ratio required of these rows: rarely reached by chance
+# twice the log-likelihood ratio required for these rows, which is rarely reached by chance
 MIN_DEVIANCE = 20.0
 
 
@@ -40,7 +40,7 @@ class ExchangedRows:
     """Rows with two columns exchanged.
 
     Attributes:
-        rows: their numbers in the problem.
+        rows: their indices in the problem.
         names: the names of the two variables.
     """
 
@@ -49,8 +49,8 @@ class ExchangedRows:
 
 
 def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> list[ExchangedRows]:
-    """Find rows that match the design of the others once two of their columns are exchanged, and
-    not before, and that the law then describes as well or better.
+    """Find rows that match the design of the others only if two of their columns are exchanged, and
+    that the law then describes at least as well.
 
     Args:
         law: the law.
@@ -70,11 +70,12 @@ def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> lis
 
 
 def _candidates(a: Array, b: Array, dof: int) -> Iterator[tuple[Mask, float]]:
-    """Rows that may be exchanged, by the grid of the others or by their ranges; and the largest
-    ratio of the sums of squares after and before the exchange for which they count as exchanged.
+    """Rows that may be exchanged, according to the grid of the others or their ranges; and the
+    largest ratio of the sums of squares after and before the exchange at which they count as
+    exchanged.
 
-    A grid is evidence by itself. Runs outside of the ranges of the others may have been planned:
-    the likelihood ratio of Gaussian noise, n/2·log(before/after), must show that they were not.
+    A grid is sufficient evidence. Runs outside the ranges of the others may be intentional: the
+    log-likelihood ratio under Gaussian noise, n/2·log(before/after), must show that they are not.
 
     Args:
         a, b: two variables, shape (rows,) each.
@@ -97,7 +98,9 @@ def _candidates(a: Array, b: Array, dof: int) -> Iterator[tuple[Mask, float]]:
 
 
 def _grid_levels(values: Array) -> Array:
-    """The values that many rows share, the levels of a grid; empty for a variable without one."""
+    """The values shared by many rows, which are the levels of a grid; empty for a variable without
+    a grid.
+    """
     levels, count = np.unique(values, return_counts=True)
     if count.max() < MIN_GRID_COUNT:
         return np.zeros(0)
@@ -109,7 +112,7 @@ def _in_range_of(values: Array, others: Array) -> Mask:
 
 
 def _squares_ratio(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
-    """The ratio of the sums of squares with and without two columns of some rows exchanged."""
+    """The ratio of the sums of squares with and without exchange of two columns of some rows."""
     model = problem.model
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]

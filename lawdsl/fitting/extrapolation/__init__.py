@@ -1,4 +1,4 @@
-"""Predictions beyond the fitted rows: how wrong the law itself may be there.
+"""Predictions beyond the fitted rows, with the expected error of the law itself.
 
     log L = log law(x; θ) + δ(x) + run effect + noise
 

@@ -1,4 +1,6 @@
-"""Fit -> how far beyond its rows it may be used: the rolled check, the trust horizon, and warnings."""
+"""Fit -> the range in which it can be used beyond its rows: the rolled check, the trust horizon,
+and warnings.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,11 @@ from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.95  # of the intervals that the horizon is about
-# errors by which the minimum, or the law, does not describe the rows
+LEVEL = 0.95  # level of the intervals that define the horizon
+# codes of errors because of which the minimum, or the law, does not describe the rows
 NO_FIT_CODES = ("F0101", "F0105", "F0112")
 NO_SIZE = "no variable of the law measures the size of a run"
-REQUIRED = 0.02  # the tolerance of a required horizon
+REQUIRED = 0.02  # the tolerance at a required horizon
 REFIT_RTOL = 1e-8
 """Relative decrease of the objective at which refits of the rolled check end. Two digits of z are
 shown; along a flat valley the last digits of the objective take thousands of steps."""
@@ -47,16 +49,16 @@ def assess(
     *,
     rolled: bool = True,
 ) -> Extrapolation:
-    """How far beyond its rows a fit may be used, with the default error of the law.
+    """Assess how far beyond its rows a fit may be used, with the default error of the law.
 
     Args:
         law: the law.
-        objective: what was minimised.
+        objective: the objective that was minimised.
         surface: the fitted law and its rows.
-        covariance: of its parameters.
-        rolled: whether the rolled check is made.
+        covariance: the covariance of the fitted parameters.
+        rolled: whether to perform the rolled check.
     """
-    with np.errstate(all="ignore"):  # an extrapolated law may have no value
+    with np.errstate(all="ignore"):  # an extrapolated law may be undefined
         cuts = rolled_check(law, objective, surface) if rolled else ()
         model = surface.law_error(DEFAULT_AMPLITUDE)
         at_rows = model.at(surface.at(surface.columns), surface.theta)
@@ -66,21 +68,22 @@ def assess(
 
 
 def model_of_horizon(model: LawErrorModel, cuts: tuple[RolledCut, ...]) -> LawErrorModel:
-    """The error of the law that a trust horizon is about: larger runs that miss their predictions
-    will miss them beyond the rows, too.
+    """The error of the law for a trust horizon: if larger runs deviate from their predictions in
+    the rolled check, they will deviate beyond the rows, too.
 
     Args:
         model: with the default error of the law.
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     return model.widened(widening_of_horizon(cuts))
 
 
 def widening_of_horizon(cuts: tuple[RolledCut, ...]) -> float:
-    """The factor of the error of the law in a trust horizon: 1 unless the rolled check fails.
+    """The factor by which the error of the law is widened in a trust horizon: 1 unless the rolled
+    check fails.
 
     Args:
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     return widening(cuts) if rms_z(cuts) > MAX_RMS_Z else 1.0
 
@@ -94,16 +97,16 @@ def extrapolation_findings(
     """Warnings about predictions beyond the rows of a fit.
 
     Args:
-        extrapolation: of the fit, or None.
-        required: multiples of the largest fitted size up to which the user needs predictions.
+        extrapolation: the extrapolation of the fit, or None.
+        required: the multiple of the largest fitted size up to which the user needs predictions.
         earlier: the other findings about the fit.
-        missing: why the fit has no trust horizon, where `extrapolation` is None.
+        missing: the reason why the fit has no trust horizon, if `extrapolation` is None.
     """
     findings = []
-    # a law that does not describe its rows misses the larger ones, too
+    # a law that does not describe its rows does not describe larger runs either
     is_fit = not any(d.code in NO_FIT_CODES for d in earlier if d.severity == "error")
     if extrapolation is not None and is_fit:
-        # a pattern shows where the law misses its rows
+        # a pattern shows where the law deviates from its rows
         if not any(d.code == "F0116" for d in earlier):
             findings += misfit_finding(extrapolation.misfit)
         findings += rolled_finding(extrapolation.rolled)
@@ -120,8 +123,9 @@ def horizon_of(
 
     Args:
         surface: the fitted law and its rows.
-        covariance: of its parameters.
-        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
+        covariance: the covariance of the fitted parameters.
+        model: the error of the law, conditioned on the rows; None if the law is assumed to be
+            correct.
     """
 
     def noise_errors(columns: Array) -> Array:
@@ -137,11 +141,11 @@ def rolled_check(
     surface: FittedSurface,
     amplitude: float = DEFAULT_AMPLITUDE,
 ) -> tuple[RolledCut, ...]:
-    """The rolled check of a fit. Each refit starts at the parameters of the fit.
+    """The rolled check of a fit. Each refit starts at the fitted parameters.
 
     Args:
         law: the law.
-        objective: what was minimised.
+        objective: the objective that was minimised.
         surface: the fitted law and its rows.
         amplitude: standard deviation of log L per decade.
     """
@@ -151,7 +155,7 @@ def rolled_check(
         if np.ptp(target) == 0:
             return None
         weights = None if surface.weights is None else surface.weights[rows]
-        # a part of the rows is weighed against the priors by the noise of all
+        # a subset of the rows is weighted against the priors by the noise of all rows
         problem = law.problem(columns, target, objective, weights)
         try:
             problem = replace(problem, penalty=surface.penalty)
@@ -163,7 +167,7 @@ def rolled_check(
 
 
 def misfit_finding(misfit: float) -> list[Diagnostic]:
-    """A warning where the misfit of a law at its rows exceeds the default error of laws.
+    """A warning if the misfit of a law at its rows exceeds the default error of laws.
 
     Args:
         misfit: the root mean square of the expected error of the law at the rows.
@@ -181,10 +185,10 @@ def misfit_finding(misfit: float) -> list[Diagnostic]:
 
 
 def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:
-    """A warning where the larger runs of a table miss their predictions by too much.
+    """A warning if the larger runs of a table deviate too much from their predictions.
 
     Args:
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     rms = rms_z(cuts)
     if not rms > MAX_RMS_Z:
@@ -200,12 +204,12 @@ def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:
 def horizon_finding(
     horizon: Horizon | None, times: float, missing: str = NO_SIZE
 ) -> list[Diagnostic]:
-    """A warning where predictions at some multiple of the largest fitted size are not within 2 %.
+    """A warning if predictions at some multiple of the largest fitted size are not within 2 %.
 
     Args:
-        horizon: of the fit, or None.
-        times: the multiple that the user needs.
-        missing: why the fit has no horizon, where it is None.
+        horizon: the horizon of the fit, or None.
+        times: the required multiple.
+        missing: the reason why the fit has no horizon, if it is None.
     """
     if horizon is None:
         message = f"the fit has no trust horizon: {missing}"

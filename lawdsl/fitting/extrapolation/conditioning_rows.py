@@ -1,7 +1,8 @@
-"""Rows of a fit -> those that a discrepancy is conditioned on, as fit files keep them.
+"""Rows of a fit -> the subset that a discrepancy is conditioned on, which fit files store.
 
-Conditioning on n rows costs n³/3 operations. Checkpoints of one run are strongly correlated, so a
-few of each are kept, evenly spaced in the logarithm of what varies along the run.
+Conditioning on n rows takes n³/3 operations. Checkpoints of one run are strongly correlated, so
+only a few per run are kept, evenly spaced in the logarithm of the variable that changes along the
+run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lawdsl.fitting.problem import Problem, rho_curvature
 Array = NDArray[np.float64]
 
 MAX_ROWS = 256
-MAX_CHECKPOINTS = 6  # of a run
+MAX_CHECKPOINTS = 6  # checkpoints kept per run
 SEED = 0
 
 
@@ -30,12 +31,12 @@ class ConditioningRows:
     """Fitted rows, in the law's units.
 
     Attributes:
-        columns: variable -> its values, one for each row.
-        target: the measured output.
-        runs: the number of each row's run; None where the runs are unknown.
-        weights: of each row in the fit, those of the table times rho'(r)/r of the loss; None where
-            all are equal.
-        table_weights: those of the table alone; None where all are equal.
+        columns: variable -> its values, one per row.
+        target: the measured output, one value per row.
+        runs: the index of each row's run; None if the runs are unknown.
+        weights: the weight of each row in the fit, that of the table times rho'(r)/r of the loss;
+            None if all are equal.
+        table_weights: the weights of the table; None if all are equal.
     """
 
     columns: Mapping[str, tuple[float, ...]]
@@ -56,7 +57,7 @@ class ConditioningRows:
 
     @property
     def run_numbers(self) -> NDArray[np.int64] | None:
-        """The number of each row's run, shape (rows,), where some run has several rows; else None."""
+        """The index of each row's run, shape (rows,), if some run has several rows; else None."""
         if self.runs is None or len(set(self.runs)) == len(self.runs):
             return None
         return np.array(self.runs, dtype=np.int64)
@@ -74,8 +75,8 @@ def rows_of_fit(
         runs: the number of each row's run, shape (rows,); None where they are unknown.
 
     Returns:
-        The rows; None where the output or the law is not positive at some row, so that its logarithm
-        has no discrepancy, and of a loss whose residuals are not centered at 0, as noise is.
+        The rows; None if the output or the law is not positive at some row, so that its logarithm
+        is not defined, or if residuals of the loss are not centered at 0.
     """
     if not problem.objective.is_centered:
         return None
@@ -85,7 +86,7 @@ def rows_of_fit(
     weights = problem.weights
     if not problem.objective.row.quadratic:
         residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
-        # without a kink, at which a residual of 0 would have an infinite weight
+        # a smoothed loss, since at a kink a residual of 0 would have an infinite weight
         objective = with_slope(problem.objective, residuals)
         by_loss = rho_curvature(residuals, objective, exact=False)
         weights = by_loss if weights is None else weights * by_loss
@@ -107,8 +108,8 @@ def conditioning_rows(
         columns: their values, shape (variables, rows).
         target: the measured output, shape (rows,).
         runs: the number of each row's run, shape (rows,); None where they are unknown.
-        weights: of the rows in the fit, shape (rows,); None where all are equal.
-        table_weights: those of the table alone.
+        weights: the weights of the rows in the fit, shape (rows,); None where all are equal.
+        table_weights: the weights of the table.
     """
     if runs is None and table_weights is None:
         # a copy of a row adds no information
@@ -131,11 +132,13 @@ def conditioning_rows(
 
 
 def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A few rows of one run, evenly spaced in the logarithm of the variable that varies most along it."""
+    """A few rows of one run, evenly spaced in the logarithm of the variable that varies most along
+    it.
+    """
     if len(rows) <= MAX_CHECKPOINTS:
         return rows
     along = columns[:, rows]
-    # a positive variable by its logarithm, whose range does not depend on its unit
+    # a positive variable by its logarithm, whose range does not depend on the unit
     logs = np.where(np.all(along > 0, axis=1)[:, None], np.log(np.maximum(along, 1e-300)), along)
     position = logs[np.argmax(np.ptp(logs, axis=1))]
     even = np.linspace(position.min(), position.max(), MAX_CHECKPOINTS)
@@ -144,7 +147,9 @@ def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _spread_over(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A random sample, with the rows of the least and the largest value of each variable."""
+    """A random sample that includes the rows with the smallest and the largest value of each
+    variable.
+    """
     extreme_rows = [rows[end(values[rows])] for values in columns for end in (np.argmin, np.argmax)]
     extremes = np.unique(extreme_rows)[:MAX_ROWS]
     others = np.setdiff1d(rows, extremes)

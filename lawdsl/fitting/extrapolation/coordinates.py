@@ -1,7 +1,7 @@
 """Law + fitted rows -> the coordinates in which a discrepancy is smooth.
 
-A positive variable counts in decades, z = log10(x) - c; a share in units of 0.5; any other variable
-in units of half its fitted range. c is the mean of the fitted rows.
+A positive variable is measured in decades, z = log10(x) - c; a share in units of 0.5; any other
+variable in units of half its fitted range. c is the mean over the fitted rows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ class Axis:
     Attributes:
         variable: its name.
         scale: log10, or linear.
-        center: the mean over the fitted rows, in the scale.
-        unit: what counts as 1, in the scale: a decade, a share of 0.5, or half the fitted range.
+        center: the mean over the fitted rows, on the scale.
+        unit: the unit of the coordinate on the scale: a decade, a share of 0.5, or half the fitted
+            range.
     """
 
     variable: str
@@ -40,7 +41,7 @@ def axes_of(names: Sequence[str], shares: Sequence[bool], columns: Array) -> lis
 
     Args:
         names: the variables.
-        shares: which of them have a domain within [0, 1].
+        shares: whether the domain of each variable is within [0, 1].
         columns: their values at the fitted rows, shape (variables, rows).
     """
     axes = []
@@ -64,7 +65,7 @@ def coordinates(axes: Sequence[Axis], names: Sequence[str], columns: Array) -> A
         columns: their values at the points, shape (variables, points).
 
     Returns:
-        Shape (points, axes); infinite where a variable on a logarithmic axis is 0.
+        The coordinates, shape (points, axes); infinite where a variable on a logarithmic axis is 0.
     """
     by_name = dict(zip(names, columns, strict=True))
     z = np.empty((columns.shape[1], len(axes)))

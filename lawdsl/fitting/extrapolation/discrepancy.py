@@ -1,17 +1,17 @@
-"""Fitted rows + amplitude -> the law's error at other points, by conditioning a Gaussian process.
+"""Fitted rows + amplitude -> the error of the law at other points, by Gaussian process regression.
 
-With residuals r = log y - log law(x; θ̂), Jacobians J = ∂ log law/∂ log θ and the weak prior
-log θ - log θ̂ ~ N(0, Λ), Λ = n·(JᵀJ)⁻¹, under which the loss at the n rows changes by about a factor
-e; no unit of a variable changes it (Zellner 1986, g-prior):
+With residuals r = log y - log law(x; θ̂), Jacobians J = ∂ log law/∂ log θ and the weak prior log θ
+- log θ̂ ~ N(0, Λ), Λ = n·(JᵀJ)⁻¹, under which the loss at the n rows changes by about a factor e,
+and which does not depend on the units of the variables (Zellner 1986, g-prior):
 
     C   = J Λ Jᵀ + s²K + τ²·[same run] + diag(σ²/w)
     C_t = J_t Λ Jᵀ + s²K_t
     mean     = C_t C⁻¹ r
     variance = J_t Λ J_tᵀ + s²k_tt - C_t C⁻¹ C_tᵀ        (+ τ² + σ² for a further run)
 
-Declared priors, with slopes h_k of their quantities by log θ in units of the standard deviations, and
-deviations p_k of their centers from the fit in these units, are part of that prior: its covariance
-is Λ = (JᵀJ/n + HᵀH)⁻¹, and its mean ΛHᵀp.
+Declared priors, with derivatives h_k of their quantities with respect to log θ in units of the
+standard deviations, and deviations p_k of their centers from the fit in these units, are part of
+that prior: its covariance is Λ = (JᵀJ/n + HᵀH)⁻¹, and its mean ΛHᵀp.
 
 θ̂ is not estimated again: θ and δ are confounded, and parameters estimated together with δ would not
 be those of a fit (Tuo and Wu 2015, Annals of Statistics 43).
@@ -31,22 +31,24 @@ from lawdsl.fitting.intervals.covariance import column_norms
 
 Array = NDArray[np.float64]
 
-# per decade, from many tables: one table does not determine the error of its law beyond its rows
+# per decade, from many tables: a single table does not determine the error of its law beyond its
+# rows
 DEFAULT_AMPLITUDE = 0.02
-MIN_NOISE = 1e-4  # of the logarithm: tables are rounded
-# standard deviations beyond which the noise counts as an outlier's (Huber 1964)
+MIN_NOISE = 1e-4  # of the logarithm, since tables are rounded
+# residuals beyond this many standard deviations are treated as outliers (Huber 1964)
 HUBER_CONSTANT = 2.0
 RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
-REWEIGHTINGS = 4  # by then an outlier's weight no longer changes the noise by much
-# standard deviation of log L beyond which the law is moved by less than half of what the rows suggest
+REWEIGHTINGS = 4  # after so many iterations the weights of outliers are stable
+# standard deviation of log L above which the law is corrected by less than half of the posterior
+# mean
 SHRINKAGE = 0.1
-# standard deviation of log L beyond which a law linearised in its parameters says nothing: a 95 %
-# interval ends a factor of 50 apart
+# standard deviation of log L above which a linearisation in the parameters is meaningless: the ends
+# of a 95 % interval differ by a factor of 50
 MAX_DEVIATION = 1.0
-POINTS_AT_ONCE = 512  # whose covariances with the rows fit into the cache of a core
-REFINEMENTS = 6  # of a grid of noise levels, each ten times as fine
-NOISE_LEVELS = 401  # over which a posterior is averaged: 2.3 % apart
-# least and largest standard deviation of what rows of a run have in common, in those of the noise
+POINTS_AT_ONCE = 512  # points whose covariances with the rows fit into the cache of a core
+REFINEMENTS = 6  # refinements of a grid of noise levels, each ten times as fine
+NOISE_LEVELS = 401  # grid points over which a posterior is averaged, 2.3 % apart
+# smallest and largest ratio of the standard deviation of run effects to that of the noise
 RUN_RATIOS = (0.5, 10.0)
 
 
@@ -55,9 +57,10 @@ class PriorRows:
     """Declared priors of parameters, linearised at the fit.
 
     Attributes:
-        slopes: of their quantities by the logarithms of the parameters, divided by the standard
-            deviations, shape (priors, p).
-        pulls: the centers minus the fitted quantities, divided by these, shape (priors,).
+        slopes: the derivatives of their quantities with respect to the logarithms of the
+            parameters, divided by the standard deviations, shape (priors, p).
+        pulls: the centers minus the fitted quantities, divided by the standard deviations, shape
+            (priors,).
     """
 
     slopes: Array
@@ -70,11 +73,12 @@ class FittedRows:
 
     Attributes:
         z: coordinates, shape (rows, axes).
-        residuals: of the logarithms, measured minus fitted, shape (rows,).
-        jacobian: of the logarithm of the law by the logarithms of the parameters, shape (rows, p).
-        runs: the number of each row's run, shape (rows,); None where each row is a run.
-        weights: the inverse variance of the noise of each row, relative to that of an ordinary row:
-            less than 1 for an outlier; shape (rows,). None where all are 1.
+        residuals: the residuals of the logarithms, measured minus fitted, shape (rows,).
+        jacobian: the Jacobian of the logarithm of the law with respect to the logarithms of the
+            parameters, shape (rows, p).
+        runs: the index of each row's run, shape (rows,); None if each row is a run. weights: the
+        inverse variance of the noise of each row, relative to that of an ordinary row: less than 1
+        for an outlier; shape (rows,). None if all are 1.
         priors: the declared priors of the parameters; None without.
     """
 
@@ -87,7 +91,7 @@ class FittedRows:
 
     @property
     def same_run(self) -> Array:
-        """1 for rows of one run, shape (rows, rows)."""
+        """1 for pairs of rows of one run, else 0, shape (rows, rows)."""
         if self.runs is None:
             return np.eye(len(self.residuals))
         return np.asarray(self.runs[:, None] == self.runs, dtype=np.float64)
@@ -99,7 +103,7 @@ class FittedRows:
         if self.priors is not None:
             jacobian = np.vstack([jacobian, root_of_rows * self.priors.slopes])
         norms = column_norms(jacobian)
-        # the reciprocal of a subnormal number can overflow: such a column counts as 0
+        # the reciprocal of a subnormal number may overflow, so such a column counts as 0
         scale = 1 / np.where(norms >= np.finfo(np.float64).tiny, norms, 1.0)
         _, widths, vectors = np.linalg.svd(jacobian * scale, full_matrices=False)
         nonzero = widths > RANK_RTOL * np.max(widths, initial=0.0)
@@ -109,7 +113,7 @@ class FittedRows:
 
     @cached_property
     def offset(self) -> Array | None:
-        """The mean of log θ - log θ̂ by the declared priors, shape (p,); None without."""
+        """The mean of log θ - log θ̂ under the declared priors, shape (p,); None without priors."""
         if self.priors is None:
             return None
         projected_slopes = self.priors.slopes @ self.directions
@@ -117,13 +121,15 @@ class FittedRows:
 
     @cached_property
     def deviations(self) -> Array:
-        """The residuals from the mean that the declared priors give, shape (rows,)."""
+        """The residuals minus the effect of the mean under the declared priors, shape (rows,)."""
         return (
             self.residuals if self.offset is None else self.residuals - self.jacobian @ self.offset
         )
 
     def explained(self, amplitude: float) -> Array:
-        """The covariance that the parameters and the discrepancy give, shape (rows, rows)."""
+        """The prior covariance of the residuals due to parameters and discrepancy, shape (rows,
+        rows).
+        """
         changes = self.jacobian @ self.directions
         covariance: Array = changes @ changes.T
         if amplitude:
@@ -133,11 +139,11 @@ class FittedRows:
 
 @dataclass(frozen=True)
 class NoiseLevels:
-    """Standard deviations of the logarithm.
+    """Standard deviations of the noise of the logarithm.
 
     Attributes:
-        noise: of a row.
-        run: of what the rows of a run have in common; 0 where each row is a run.
+        noise: that of a row.
+        run: that of the run effects; 0 if each row is a run.
     """
 
     noise: float
@@ -146,13 +152,13 @@ class NoiseLevels:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A discrepancy, conditioned on the rows of a fit.
+    """A discrepancy conditioned on the rows of a fit.
 
     Attributes:
         rows: the fitted rows.
         amplitude: standard deviation of log L per decade, 0.02 for 2 %.
-        levels: the noise of rows and of runs.
-        widening: the factor of the standard deviation of the law's error.
+        levels: the noise of rows and the run effects.
+        widening: the factor by which the standard deviation of the law's error is multiplied.
     """
 
     rows: FittedRows
@@ -161,8 +167,8 @@ class Discrepancy:
     widening: float = 1.0
 
     @cached_property
-    def _root(self) -> Array:
-        """The Cholesky factor of s²K and the noise, shape (rows, rows)."""
+    def _cholesky_factor(self) -> Array:
+        """The Cholesky factor of the covariance of discrepancy and noise, shape (rows, rows)."""
         rows, levels = self.rows, self.levels
         weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
         covariance = np.diag(levels.noise**2 / weights)
@@ -173,25 +179,29 @@ class Discrepancy:
         return np.asarray(np.linalg.cholesky(covariance))
 
     @cached_property
-    def _changes(self) -> Array:
-        """The Jacobian of the rows by the directions, whitened by the root: shape (rows, directions)."""
+    def _whitened_jacobian(self) -> Array:
+        """The Jacobian of the rows with respect to the directions, whitened by the root: shape
+        (rows, directions).
+        """
         changes = self.rows.jacobian @ self.rows.directions
-        return np.asarray(solve_triangular(self._root, changes, lower=True))
+        return np.asarray(solve_triangular(self._cholesky_factor, changes, lower=True))
 
     @cached_property
-    def _residuals(self) -> Array:
-        """The residuals in units of the root, shape (rows,)."""
-        return np.asarray(solve_triangular(self._root, self.rows.deviations, lower=True))
+    def _whitened_residuals(self) -> Array:
+        """The residuals, whitened by the root, shape (rows,)."""
+        return np.asarray(solve_triangular(self._cholesky_factor, self.rows.deviations, lower=True))
 
     @cached_property
     def _covariance_of_changes(self) -> Array:
         """The posterior covariance of the directions, shape (directions, directions)."""
-        changes = self._changes
+        changes = self._whitened_jacobian
         return np.asarray(np.linalg.inv(np.eye(changes.shape[1]) + changes.T @ changes))
 
     @cached_property
     def _covariance_by_noise(self) -> Array:
-        """The posterior covariance of the directions for a law without error, of the same shape."""
+        """The posterior covariance of the directions without an error of the law, of the same
+        shape.
+        """
         return Discrepancy(self.rows, 0.0, self.levels)._covariance_of_changes
 
     def at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -199,7 +209,7 @@ class Discrepancy:
 
         Args:
             z: their coordinates, shape (points, axes).
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             Both of shape (points,).
@@ -208,7 +218,7 @@ class Discrepancy:
         for first in range(0, len(z), POINTS_AT_ONCE):
             part = slice(first, first + POINTS_AT_ONCE)
             mean[part], variance[part] = self._at(z[part], jacobian[part])
-        kept = self._kept(variance)
+        kept = self._shrinkage_factor(variance)
         mean, variance = kept * mean, variance + ((1 - kept) * mean) ** 2
         if self.widening != 1:
             by_noise = self.from_parameters(jacobian)
@@ -217,22 +227,24 @@ class Discrepancy:
         return mean, variance
 
     def _at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
-        # first δ given the parameters, then the parameters: in one matrix with Λ, as in the docstring
-        # of the module, large numbers would cancel
+        # first δ given the parameters, then the parameters: combined in one matrix with Λ, as in
+        # the docstring of the module, large numbers would cancel
         covariance = self._covariance_of_changes
-        estimate = covariance @ (self._changes.T @ self._residuals)
+        estimate = covariance @ (self._whitened_jacobian.T @ self._whitened_residuals)
         changes = jacobian @ self.rows.directions
         mean, variance = changes @ estimate, np.zeros(len(z))
         if self.rows.offset is not None:
             mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
-            whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
+            whitened = solve_triangular(
+                self._cholesky_factor, cross, lower=True, check_finite=False
+            )
             variance = self.amplitude**2 * kernel_diagonal(z) - np.einsum(
                 "ij,ij->j", whitened, whitened
             )
-            mean += (self._residuals - self._changes @ estimate) @ whitened
-            changes = changes - whitened.T @ self._changes
+            mean += (self._whitened_residuals - self._whitened_jacobian @ estimate) @ whitened
+            changes = changes - whitened.T @ self._whitened_jacobian
         by_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
         return mean, np.maximum(variance, 0.0) + by_parameters
 
@@ -241,25 +253,27 @@ class Discrepancy:
 
         Args:
             z: their coordinates, shape (points, axes).
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             The mean, shape (points,), and the covariance, shape (points, points).
         """
         covariance = self._covariance_of_changes
-        estimate = covariance @ (self._changes.T @ self._residuals)
+        estimate = covariance @ (self._whitened_jacobian.T @ self._whitened_residuals)
         changes = jacobian @ self.rows.directions
         mean, joint = changes @ estimate, np.zeros((len(z), len(z)))
         if self.rows.offset is not None:
             mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
-            whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
+            whitened = solve_triangular(
+                self._cholesky_factor, cross, lower=True, check_finite=False
+            )
             joint = self.amplitude**2 * kernel(z, z) - whitened.T @ whitened
-            mean += (self._residuals - self._changes @ estimate) @ whitened
-            changes = changes - whitened.T @ self._changes
+            mean += (self._whitened_residuals - self._whitened_jacobian @ estimate) @ whitened
+            changes = changes - whitened.T @ self._whitened_jacobian
         joint = joint + changes @ covariance @ changes.T
-        kept = self._kept(np.diag(joint))
+        kept = self._shrinkage_factor(np.diag(joint))
         left_out = (1 - kept) * mean
         mean, joint = kept * mean, joint + np.outer(left_out, left_out)
         if self.widening != 1:
@@ -269,32 +283,32 @@ class Discrepancy:
             joint = joint + (self.widening**2 - 1) * by_law
         return mean, joint
 
-    def _kept(self, variance: Array) -> Array | float:
-        """The part of the mean by which the law is moved, shape (points,); all of it where the law is
-        right.
+    def _shrinkage_factor(self, variance: Array) -> Array | float:
+        """The factor by which the mean is multiplied when the law is corrected, shape (points,); 1
+        if the law is correct.
 
-        It is that of an error with standard deviation SHRINKAGE before the rows were seen. The mean
-        is linear in the parameters, and the law is not: where they are hardly determined, a mean of
-        several hundred per cent says nothing. Its variance is not reduced, and the square of what is
-        left out is added to it.
+        It is the shrinkage factor for an error with prior standard deviation SHRINKAGE. The mean is
+        linear in the parameters, but the law is not: if they are poorly determined, a mean of
+        several hundred percent is meaningless. The variance is not reduced; instead the square of
+        the omitted part is added to it.
 
         Args:
-            variance: of the error of the law, shape (points,).
+            variance: the variance of the error of the law, shape (points,).
         """
         if not self.amplitude:
             return 1.0
         return SHRINKAGE**2 / (SHRINKAGE**2 + np.maximum(variance, 0.0))
 
     def _jointly_from_parameters(self, jacobian: Array) -> Array:
-        """The covariance that the noise of the rows leaves, if the law is right: (points, points)."""
+        """The covariance due to the noise of the rows, if the law is correct: (points, points)."""
         changes = jacobian @ self.rows.directions
         return np.asarray(changes @ self._covariance_by_noise @ changes.T)
 
     def from_parameters(self, jacobian: Array) -> Array:
-        """The variance at points that the noise of the rows leaves, if the law is right.
+        """The variance at points due to the noise of the rows, if the law is correct.
 
         Args:
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             Shape (points,).
@@ -304,15 +318,15 @@ class Discrepancy:
 
 
 def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
-    """The noise of rows and of runs, the amplitude given.
+    """The noise of rows and the run effects, for a given amplitude.
 
-    The noise of a row is the mean of its posterior under a uniform prior of the standard deviation
-    (Gelman 2006, Bayesian Analysis 1). The maximum of the marginal likelihood, which equals it where
-    rows are many, is far too small where they are few: a discrepancy can explain them all.
+    The noise of a row is its posterior mean under a uniform prior on the standard deviation (Gelman
+    2006, Bayesian Analysis 1). The maximum of the marginal likelihood, which agrees with it for
+    many rows, is far too small for few rows, all of which a discrepancy can explain.
 
-    What the rows of a run have in common is as many times the noise as at a maximum of the marginal
-    likelihood. There may be several maxima; a bounded search for the ratio of the two ends in one.
-    The ratio is at least one half: with less, the discrepancy would explain it.
+    The ratio of the run effects to the noise is that at a maximum of the marginal likelihood. There
+    may be several maxima; a bounded search for the ratio ends at one of them. The ratio is at least
+    one half, since otherwise the discrepancy would explain the run effects.
 
     Args:
         rows: the fitted rows.
@@ -325,7 +339,7 @@ def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
     def objective(log_ratio: float) -> float:
         return -_MarginalLikelihood.of(rows, explained, float(np.exp(log_ratio))).maximum
 
-    from scipy.optimize import minimize_scalar  # slow to load, and needed for runs alone
+    from scipy.optimize import minimize_scalar  # slow to import, and needed for runs only
 
     bounds = np.log(RUN_RATIOS)
     ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
@@ -340,8 +354,8 @@ class _MarginalLikelihood:
     Attributes:
         values: eigenvalues of F⁻¹·explained·F⁻ᵀ, where F·Fᵀ is the covariance of the noise in units
             of its variance, shape (rows,).
-        squares: of the deviations in that basis, shape (rows,).
-        half_log_determinant: of F·Fᵀ, halved.
+        squares: the squares of the deviations in that basis, shape (rows,).
+        half_log_determinant: half the logarithm of the determinant of F·Fᵀ.
     """
 
     values: Array
@@ -354,8 +368,8 @@ class _MarginalLikelihood:
 
         Args:
             rows: the fitted rows.
-            explained: the covariance that parameters and discrepancy give, shape (rows, rows).
-            ratio: the standard deviation of what rows of a run have in common, in those of the noise.
+            explained: the covariance due to parameters and discrepancy, shape (rows, rows).
+            ratio: the ratio of the standard deviation of run effects to that of the noise.
         """
         weights = np.ones(len(explained)) if rows.weights is None else rows.weights
         unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
@@ -368,15 +382,15 @@ class _MarginalLikelihood:
         return cls(np.maximum(values, 0.0), squares, half_log_determinant)
 
     def log(self, log_noise: Array) -> Array:
-        """The logarithm of the likelihood at logarithms of the noise, shape (points,)."""
+        """The log-likelihood at logarithms of the noise, shape (points,)."""
         variances = self.values[:, None] + np.exp(2 * log_noise)
         terms = np.log(variances) + self.squares[:, None] / variances
         return np.asarray(-0.5 * np.sum(terms, axis=0) - self.half_log_determinant)
 
     @property
     def maximum(self) -> float:
-        """The largest logarithm of the likelihood."""
-        # several maxima are possible: a grid, then closer and closer around its best point
+        """The maximum of the log-likelihood."""
+        # several maxima are possible: a grid, successively refined around its best point
         grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
         step = grid[1] - grid[0]
         for _ in range(REFINEMENTS):
@@ -387,29 +401,29 @@ class _MarginalLikelihood:
 
 
 def _expected_noise(likelihood: _MarginalLikelihood) -> float:
-    """The mean of the posterior of the noise of a row, under a uniform prior.
+    """The posterior mean of the noise of a row, under a uniform prior.
 
     Args:
-        likelihood: of the noise.
+        likelihood: the likelihood of the noise.
     """
     grid = np.linspace(np.log(MIN_NOISE), 0.0, NOISE_LEVELS)
-    # uniform in the noise: its density by the logarithm is the noise
+    # uniform in the noise: the density of its logarithm is proportional to the noise
     log_density = likelihood.log(grid) + grid
     density = np.exp(log_density - np.max(log_density))
     return float(np.sum(density * np.exp(grid)) / np.sum(density))
 
 
-def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
-    """Condition a discrepancy on fitted rows, whose noise is estimated.
+def condition_on_rows(rows: FittedRows, amplitude: float) -> Discrepancy:
+    """Condition a discrepancy on fitted rows, with estimated noise.
 
     Args:
         rows: the fitted rows.
-        amplitude: standard deviation of log L per decade; 0 for a law that is right.
+        amplitude: standard deviation of log L per decade; 0 for a law without error.
     """
     discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
     row_weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
     for _ in range(REWEIGHTINGS):
-        # rows far from both law and discrepancy are outliers, and count less
+        # rows far from both law and discrepancy are outliers, and are downweighted
         mean, _ = discrepancy.at(rows.z, rows.jacobian)
         deviation = np.hypot(
             discrepancy.levels.noise / np.sqrt(row_weights), discrepancy.levels.run

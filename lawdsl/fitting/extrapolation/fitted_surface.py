@@ -19,7 +19,7 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-MAX_WEIGHT_RATIO = 1e9  # of a row's weight to the median one
+MAX_WEIGHT_RATIO = 1e9  # largest ratio of a row's weight to the median weight
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,15 @@ class FittedSurface:
     """A fitted law, and the rows that its error is estimated from.
 
     Attributes:
-        variables: of the law.
+        variables: the variables of the law.
         columns: their values at the rows, in the law's units, shape (variables, rows).
         target: the measured output, shape (rows,).
-        runs: the run of each row, shape (rows,), where some run has several; else None.
+        runs: the run of each row, shape (rows,), if some run has several rows; else None.
         theta: the fitted parameters, shape (parameters,).
-        of_logarithms: columns, target -> the law on other rows, with residuals of logarithms.
-        penalty: of the declared priors of its parameters; None without.
-        weights: those of the table's rows, shape (rows,); None where all are equal.
+        of_logarithms: the function (columns, target) -> problem of the law on other rows, with
+            residuals of logarithms.
+        penalty: the penalty of the declared priors of its parameters; None without.
+        weights: the weights of the table's rows, shape (rows,); None if all are equal.
     """
 
     variables: tuple[SizeVariable, ...]
@@ -55,13 +56,13 @@ class FittedSurface:
         of_logarithms: Callable[[Array, Array], Problem],
         penalty: Penalty | None = None,
     ) -> FittedSurface:
-        """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
+        """A fitted law at the rows that its fit stores; the arguments are as the attributes."""
         columns, target = rows.arrays([v.name for v in variables])
         weights = None
         if rows.table_weights is not None:
             weights = np.array(rows.table_weights)
             usual = float(np.median(weights))
-            # beyond a billion times the usual weight nothing changes but the rounding
+            # beyond a billion times the usual weight only rounding errors change
             weights = np.clip(weights, usual / MAX_WEIGHT_RATIO, usual * MAX_WEIGHT_RATIO)
         runs = rows.run_numbers
         return cls(variables, columns, target, runs, theta, of_logarithms, penalty, weights)
@@ -75,7 +76,7 @@ class FittedSurface:
         theta: Array,
         penalty: Penalty | None = None,
     ) -> FittedSurface:
-        """A fitted law that is prepared for fits; the arguments are as those of `of`."""
+        """A fitted law from its prepared form; the arguments are as those of `of`."""
         logs = Objective(log=True)
         return cls.of(variables, rows, theta, lambda c, t: law.problem(c, t, logs, None), penalty)
 
@@ -86,7 +87,7 @@ class FittedSurface:
 
     @property
     def size(self) -> RunSize:
-        """The size of a run."""
+        """The formula of the size of a run."""
         return run_size(self.variables, self.columns)
 
     def at(self, columns: Array) -> Problem:
@@ -103,7 +104,7 @@ class FittedSurface:
         """The error of the law with other parameters, conditioned on some of the rows.
 
         Args:
-            rows: their positions.
+            rows: the positions of these rows.
             theta: parameters that were fitted to them, shape (parameters,).
             amplitude: standard deviation of log L per decade.
         """
@@ -118,5 +119,5 @@ class FittedSurface:
 
 
 def size_variables(law: Law) -> tuple[SizeVariable, ...]:
-    """The variables of a law, with what determines the size of a run."""
+    """The variables of a law, with the properties that determine the size of a run."""
     return tuple(SizeVariable(q.name, q.unit, q.is_share) for q in law.variables)

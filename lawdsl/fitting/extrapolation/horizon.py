@@ -1,12 +1,13 @@
-"""Law error + fitted rows -> how far the law may be used: the trust horizon.
+"""Law error + fitted rows -> the trust horizon: how far the law may be used.
 
 Along a path from the largest fitted run, the half-width h of the interval of the curve, in the
 logarithm, grows: h = t·sqrt(noise² + law²). The horizon within x is the largest multiple of the
-fitted size up to which h stays at most log(1 + x). It belongs to one error of the law, that of the
-intervals: of a law that is taken as right, h = t·noise.
+fitted size up to which h stays at most log(1 + x). It refers to the same error of the law as the
+intervals: if the law is assumed to be correct, h = t·noise.
 
-The path is the ray of the rows where all lie near one, D = k·N; else the compute-optimal one where the
-law has an optimal model size at each compute, C = 6·N·D; else that of the mean tokens per parameter.
+The path is the ray of the rows, D = k·N, if all are near one; else the compute-optimal path, if the
+law has an optimal model size at each compute C = 6·N·D; else the path of the mean tokens per
+parameter.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from lawdsl.law.quantities import unit_text
 Array = NDArray[np.float64]
 
 TOLERANCES = (0.01, 0.02, 0.05)
-WITHIN = 0.02  # predictions that are known so well have no warning
+WITHIN = 0.02  # predictions known within this need no warning
 MAX_DECADES = float(np.log10(LARGEST_HORIZON))
 POINTS_PER_DECADE = 20
 DECADES = np.linspace(0, MAX_DECADES, int(MAX_DECADES * POINTS_PER_DECADE) + 1)
-# of the runs, the largest, whose other variables the path has
+# of the runs: the largest ones, whose values the path has for its other variables
 LARGEST_SHARE = 0.1
-# decades of tokens per parameter on each side of the rows, in which the optimum is sought
+# decades of tokens per parameter on each side of the rows in which the optimum is searched for
 SPLIT_DECADES = 3.0
 SPLIT_POINTS = 241
 
@@ -48,10 +49,11 @@ class Reach:
 
     Attributes:
         within: the tolerance, 0.02 for 2 %.
-        times: multiples of the largest fitted value; 0 where not even that is predicted so well, and
-            infinite for more than 10,000.
-        size: the size of a run there; nan where the multiple is 0 or infinite.
-        variables: variable -> its value there, in the law's units; empty where `size` is nan.
+        times: the largest multiple of the largest fitted value; 0 if not even that value is
+            predicted within the tolerance, and infinite above 10,000.
+        size: the size of a run at this multiple; nan if the multiple is 0 or infinite.
+        variables: variable -> its value at this multiple, in the law's units; empty if `size` is
+            nan.
     """
 
     within: float
@@ -65,18 +67,18 @@ class Horizon:
     """How far a fit may be used, at 95 % confidence.
 
     Attributes:
-        size: the size of a run as text, `6*N*D`.
-        is_compute: whether that counts floating-point operations.
-        largest: that of the largest fitted run.
-        path: reaches by size.
+        size: the formula of the size of a run, `6*N*D`.
+        is_compute: whether the size counts floating-point operations.
+        largest: the size of the largest fitted run.
+        path: the reaches along the path.
         optimal: whether the path is the compute-optimal one.
         variables: variable -> its value on the path, at the largest fitted size.
-        by_variable: variable -> reaches by that variable alone, from that point.
-        unit: of the size, `FLOP`; empty where the variables of the law state none.
+        by_variable: variable -> the reaches when only this variable increases, from that point.
+        unit: the unit of the size, `FLOP`; empty where the variables of the law state none.
         units: variable -> its unit in the law, for those that have one.
-        ray: the ray on which all rows lie, and the path with them, `D = 20 N`; empty without one.
-        discrepancy: the error of the law per decade that it is about, 0.02 for 2 %; 0 for a law that
-            is taken as right.
+        ray: the ray on which all rows and the path lie, `D = 20 N`; empty without a ray.
+        discrepancy: the error of the law per decade to which the horizon refers, 0.02 for 2 %; 0 if
+            the law is assumed to be correct.
         widening: the factor by which the rolled check widens that error.
     """
 
@@ -102,12 +104,12 @@ class Horizon:
 
     @property
     def error_text(self) -> str:
-        """The error of the law that the horizon is about; empty for the usual one."""
+        """The error of the law to which the horizon refers; empty for the default."""
         return law_error_text(self.discrepancy, self.widening)
 
     @property
     def path_text(self) -> str:
-        """How the variables are related on the path; empty for one variable."""
+        """The relation between the variables on the path; empty for one variable."""
         if len(self.variables) < 2:
             return ""
         names = " and ".join(self.variables)
@@ -119,7 +121,7 @@ class Horizon:
 
     @property
     def text(self) -> str:
-        """How far predictions stay within the tolerances, in one sentence."""
+        """How far predictions are within the tolerances, in one sentence."""
         size = "compute" if self.is_compute else self.size
         if all(reach.times == 0 for reach in self.path):
             widest = 100 * max(reach.within for reach in self.path)
@@ -133,7 +135,7 @@ class Horizon:
         return ", ".join([*parts, *filter(None, [self.path_text, self.error_text])])
 
     def _reach_text(self, reach: Reach) -> str:
-        """How far predictions stay within a tolerance that is reached."""
+        """How far predictions are within a tolerance that is attained."""
         within = f"{100 * reach.within:g} %"
         if np.isinf(reach.times):
             return f"{within} beyond {10**MAX_DECADES:,.0f} times"
@@ -143,20 +145,21 @@ class Horizon:
         """The size and the variables at the end of a reach, in brackets."""
         size = reach.times * self.largest
         values = [self._quantity("C" if self.is_compute else self.size, size, ".2g")]
-        if list(reach.variables) != [self.size]:  # else that variable is the size
+        if list(reach.variables) != [self.size]:  # otherwise that variable is the size
             values += [self._value(name, x) for name, x in reach.variables.items()]
         return f" (there {', '.join(values)})"
 
     def _quantity(self, name: str, value: float, digits: str) -> str:
-        unit = self.unit or ("FLOP" if self.is_compute else "")  # in files of earlier versions
+        # files of earlier versions have no unit
+        unit = self.unit or ("FLOP" if self.is_compute else "")
         return f"{name} = {value:{digits}} {unit}".rstrip()
 
     def _value(self, name: str, value: float) -> str:
         return f"{name} = {value:.2g} {self.units.get(name, '')}".rstrip()
 
     def contains(self, names: Sequence[str], columns: Array, within: float) -> NDArray[np.bool_]:
-        """Whether points are no larger than predictions are known, and within the reach of each
-        variable alone: shape (points,).
+        """Whether points are within the trust horizon and within the reach of each single variable:
+        shape (points,).
 
         Args:
             names: the variables of the law.
@@ -166,7 +169,7 @@ class Horizon:
         ratios = {
             name: columns[list(names).index(name)] / start for name, start in self.variables.items()
         }
-        with np.errstate(over="ignore"):  # what is infinite is outside
+        with np.errstate(over="ignore"):  # infinite values are outside
             size = np.prod(list(ratios.values()), axis=0)
         inside = size <= self.times(within)
         for name, reaches in self.by_variable.items():
@@ -181,16 +184,16 @@ class Horizon:
             within: one of `TOLERANCES`: 0.01, 0.02 or 0.05.
 
         Raises:
-            KeyError: another one.
+            KeyError: another tolerance.
         """
         return {reach.within: reach.times for reach in self.path}[within]
 
 
 def law_error_text(discrepancy: float, widening: float) -> str:
-    """An error of a law in words; empty for 2 % per decade, which is the usual one.
+    """The error of a law in words; empty for the default of 2 % per decade.
 
     Args:
-        discrepancy: standard deviation of log L per decade; 0 for a law that is taken as right.
+        discrepancy: standard deviation of log L per decade; 0 if the law is assumed to be correct.
         widening: the factor by which the rolled check widens it.
     """
     if not discrepancy:
@@ -209,17 +212,17 @@ def beyond_horizon(
     columns: Array,
     ranges: Mapping[str, tuple[float, float]],
 ) -> Array:
-    """The points at which predictions are not known within 2 %, as far as a horizon tells.
+    """The points at which predictions are not known within 2 %, according to a horizon.
 
     Args:
-        horizon: of the fit; None where it has none, and tells nothing.
+        horizon: the horizon of the fit; None if it has none, in which case no point is returned.
         names: the variables of the law.
         columns: their values, shape (variables, points).
-        ranges: variable -> its smallest and largest fitted value: the horizon leads beyond the largest of
-            its own variables alone.
+        ranges: variable -> its smallest and largest fitted value; the horizon extends only the
+            upper ends, of its own variables.
 
     Returns:
-        Some of the columns.
+        The selected columns, shape (variables, selected points).
     """
     if horizon is None:
         return columns
@@ -235,17 +238,19 @@ def trust_horizon(
     quantile: float,
     noise_errors: Callable[[Array], Array],
 ) -> Horizon | None:
-    """How far a fitted law may be used.
+    """Compute the trust horizon of a fitted law.
 
     Args:
         surface: the fitted law and its rows.
-        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
+        model: the error of the law, conditioned on the rows; None if the law is assumed to be
+            correct.
         quantile: half the width of an interval in standard deviations.
-        noise_errors: columns, shape (variables, points) -> the standard deviations of log L, shape
-            (points,), by the noise of the rows; infinite where the rows do not determine the law.
+        noise_errors: the function from columns, shape (variables, points), to the standard
+            deviations of log L due to the noise of the rows, shape (points,); infinite where the
+            rows do not determine the law.
 
     Returns:
-        The horizon; None where no variable measures the size of a run.
+        The horizon; None if no variable measures the size of a run.
     """
     size = surface.size
     if not size.variables:
@@ -255,7 +260,7 @@ def trust_horizon(
     chosen = [surface.names.index(name) for name in size.variables]
 
     def reaches(columns: Array) -> tuple[Reach, ...]:
-        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+        with np.errstate(all="ignore"):  # an extrapolated law may be undefined
             half = by_noise = quantile * noise_errors(columns)
             if model is not None:
                 half = quantile * model.at(surface.at(columns), surface.theta).curve
@@ -266,9 +271,7 @@ def trust_horizon(
     ray = _ray(surface, chosen)
     split = size.is_compute and ray is None
     path, optimal = size_path(surface, largest + DECADES, split=split, ray=ray)
-    if optimal and not np.isfinite(
-        noise_errors(path[:, :1])[0]
-    ):  # nor is the optimum of a law that is not
+    if optimal and not np.isfinite(noise_errors(path[:, :1])[0]):  # nor is an undefined optimum
         path, optimal = size_path(surface, largest + DECADES, split=False)
     by_variable = {}
     for k in chosen if len(chosen) > 1 else ():
@@ -296,7 +299,7 @@ def trust_horizon(
 
 
 def _ray(surface: FittedSurface, chosen: Sequence[int]) -> Ray | None:
-    """The ray near which all rows lie, where it leads to larger values of both variables."""
+    """The ray near which all rows lie, if it extends to larger values of both variables."""
     if len(chosen) != 2:
         return None
     found = rays([surface.names[k] for k in chosen], surface.columns[list(chosen)])
@@ -304,13 +307,13 @@ def _ray(surface: FittedSurface, chosen: Sequence[int]) -> Ray | None:
 
 
 def _reach(within: float, largest: float, half: Array, variables: Mapping[str, Array]) -> Reach:
-    """How far half-widths stay within a tolerance, by linear interpolation.
+    """The largest multiple at which half-widths are within a tolerance, by linear interpolation.
 
     Args:
         within: the tolerance.
         largest: the size at the first point.
-        half: half-widths at the points of `DECADES`, shape (points,).
-        variables: variable -> its values there, shape (points,).
+        half: the half-widths at the points of `DECADES`, shape (points,).
+        variables: variable -> its values at these points, shape (points,).
     """
     limit = float(np.log1p(within))
     beyond = np.flatnonzero(~(half <= limit))
@@ -335,8 +338,8 @@ def path_of(horizon: Horizon, surface: FittedSurface, sizes: Array) -> tuple[Arr
         sizes: decimal logarithms of the sizes, shape (sizes,).
 
     Returns:
-        The points, shape (variables, sizes), and whether they lie on the path: an optimum may
-        lie too far from the mean ratio of the rows at some of the sizes.
+        The points, shape (variables, sizes), and whether they are on the path: at some sizes an
+        optimum may be too far from the mean ratio of the rows.
     """
     chosen = [surface.names.index(name) for name in surface.size.variables]
     ray = _ray(surface, chosen) if horizon.ray else None
@@ -352,8 +355,8 @@ def size_path(
     Args:
         surface: the fitted law and its rows.
         sizes: decimal logarithms of the sizes, shape (sizes,).
-        split: whether the size is split between two variables as the law has it optimal.
-        ray: that the points keep to, of the two variables; else those keep their mean ratio.
+        split: whether the size is split optimally between two variables, according to the law.
+        ray: the ray on which the points lie; without one the two variables have their mean ratio.
     """
     chosen = [surface.names.index(name) for name in surface.size.variables]
     logs = surface.size.log10(surface.names, surface.columns)

@@ -2,9 +2,9 @@
 
 k(z, z') = exp(-|z - z'|²/2) + Σ_j w(z_j, z'_j) + Σ_{j<k} z_j z_k z'_j z'_k
 
-The first term lets a law be wrong anywhere, with a correlation length of 1. The others grow with the
-distance from the center: w is once-integrated Brownian motion, w(a, b) = m²(3M - m)/4 for a and
-b of one sign, m and M the smaller and the larger of |a| and |b|, and 0 otherwise (Wahba 1978,
+The first term models errors of the law anywhere, with a correlation length of 1. The others grow
+with the distance from the center: w is once-integrated Brownian motion, w(a, b) = m²(3M - m)/4 for
+a and b of one sign, m and M the smaller and the larger of |a| and |b|, and 0 otherwise (Wahba 1978,
 Journal of the Royal Statistical Society B 40); the products are interactions of two variables.
 """
 
@@ -58,7 +58,8 @@ def integrated_brownian_motion(a: Array, b: Array) -> Array:
     Args:
         a, b: positions, of shapes that broadcast; the variance at 1 is 1/2.
     """
-    # each direction separately: the smaller of two positions on one side, 0 across the center
+    # each direction separately: the smaller of two positions on one side; 0 for positions on
+    # opposite sides
     total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
     for one, two in ((a, b), (-a, -b)):
         one, two = np.maximum(one, 0.0), np.maximum(two, 0.0)

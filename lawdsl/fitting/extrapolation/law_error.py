@@ -1,6 +1,6 @@
-"""Fit + points -> by how much its law is expected to be wrong there.
+"""Fit + points -> the expected error of its law at these points.
 
-It connects a fit, in the variables of its law, with a discrepancy, in coordinates.
+This module connects a fit, in the variables of its law, with a discrepancy, in coordinates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lawdsl.fitting.extrapolation.discrepancy import (
     FittedRows,
     NoiseLevels,
     PriorRows,
-    conditioned,
+    condition_on_rows,
 )
 from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.problem import Problem
@@ -26,13 +26,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LawError:
-    """What is expected of the logarithm of the output, beside the law: shapes (points,).
+    """The distribution of the error of the logarithm of the output: arrays of shape (points,).
 
     Attributes:
-        mean: by how much the prediction differs from the law.
-        parameters: standard deviation that the noise of the fitted rows leaves, if the law is right.
-        law: standard deviation that the discrepancy adds to it.
-        levels: the noise of a row, and what the rows of a run have in common.
+        mean: the mean, which is the difference of the prediction from the law.
+        parameters: the standard deviation due to the noise of the fitted rows, if the law is
+            correct.
+        law: the additional standard deviation due to the discrepancy.
+        levels: the noise of a row, and the run effects.
     """
 
     mean: Array
@@ -53,12 +54,12 @@ class LawError:
 
 @dataclass(frozen=True)
 class LawErrorModel:
-    """A discrepancy of a fitted law.
+    """The discrepancy of a fitted law, conditioned on its rows.
 
     Attributes:
         names: the law's variables.
-        axes: their coordinates.
-        discrepancy: conditioned on the rows.
+        axes: the coordinates of the variables.
+        discrepancy: the discrepancy, conditioned on the rows.
     """
 
     names: tuple[str, ...]
@@ -83,17 +84,17 @@ class LawErrorModel:
             problem: the law at those rows, with residuals of logarithms.
             theta: the parameters of the fit, shape (parameters,).
             names: the law's variables.
-            shares: which of them have a domain within [0, 1].
-            runs: the run of each row, shape (rows,), where some run has several; else None.
+            shares: whether the domain of each variable is within [0, 1].
+            runs: the run of each row, shape (rows,), if some run has several rows; else None.
             amplitude: standard deviation of log L per decade.
             priors: the declared priors of the parameters; None without.
-            weights: those of the table's rows, shape (rows,); None where all are equal.
+            weights: the weights of the table's rows, shape (rows,); None if all are equal.
         """
         residuals, jacobian = log_residuals(problem, theta)
         axes = axes_of(names, shares, problem.columns)
         z = coordinates(axes, names, problem.columns)
         rows = FittedRows(z, -residuals, jacobian, runs, weights, priors=priors)
-        return cls(names, tuple(axes), conditioned(rows, amplitude))
+        return cls(names, tuple(axes), condition_on_rows(rows, amplitude))
 
     def at(self, problem: Problem, theta: Array) -> LawError:
         """The error of the law at points.
@@ -110,7 +111,9 @@ class LawErrorModel:
         return LawError(mean, np.sqrt(np.minimum(by_noise, variance)), law, self.discrepancy.levels)
 
     def widened(self, factor: float) -> LawErrorModel:
-        """A model of equal mean, with the standard deviation of the law's error times a factor."""
+        """A model with the same mean, and the standard deviation of the law's error multiplied by a
+        factor.
+        """
         return replace(self, discrepancy=replace(self.discrepancy, widening=factor))
 
     def moments(self, problem: Problem, theta: Array) -> tuple[Array, Array]:
@@ -140,24 +143,24 @@ class LawErrorModel:
 
 
 def prior_rows(penalty: Penalty | None, theta: Array) -> PriorRows | None:
-    """Declared priors as a discrepancy takes them; None for none.
+    """Declared priors in the form required by a discrepancy; None if there are none.
 
     Args:
-        penalty: of the priors.
+        penalty: the penalty of the priors.
         theta: the fitted parameters, shape (parameters,).
     """
     if penalty is None:
         return None
-    # in units of the standard deviations: the noise of the rows has no part in it
+    # in units of the standard deviations, so that the noise of the rows is not involved
     slopes = np.nan_to_num(penalty.pseudo_rows(theta, 1.0) * theta, posinf=0.0, neginf=0.0)
     distances = penalty.centers - penalty.quantities(theta[None])[0]
     return PriorRows(slopes, distances / penalty.deviations)
 
 
 def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
-    """Residuals of logarithms, and their Jacobian by the logarithms of the parameters.
+    """Residuals of logarithms, and their Jacobian with respect to the logarithms of the parameters.
 
-    A parameter that may be negative has the slope by its own relative change as well.
+    For a parameter that may be negative the derivative is also with respect to its relative change.
 
     Args:
         problem: the law at some rows, with residuals of logarithms.
@@ -167,5 +170,5 @@ def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
         Shapes (rows,) and (rows, parameters).
     """
     residuals, jacobian = problem.slopes(theta[None])
-    # where the law has no derivative, as a power of 0, a parameter has no effect on the error
+    # where the law has no derivative, as for a power of 0, a parameter has no effect on the error
     return residuals[0], np.nan_to_num(jacobian[0] * theta, posinf=0.0, neginf=0.0)

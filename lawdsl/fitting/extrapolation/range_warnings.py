@@ -1,4 +1,4 @@
-"""Points + fitted ranges -> a warning about the variables that leave them."""
+"""Points + fitted ranges -> a warning about the variables that are outside their ranges."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.law.quantities import Quantity, unit_text
 
-# times the end of the fitted range: values further out are outside of it
+# times the end of the fitted range: values further out count as outside
 OUTSIDE_FACTOR = 1.0 + 1e-9
-# times outside: a factor by which units differ, as million and billion
+# factor outside the range from which a wrong unit is suspected, such as million for billion
 OTHER_UNIT_FACTOR = 1e3
 # half-width of an interval, in the logarithm: predictions within 2 % need no warning
 WITHIN_HORIZON = float(np.log(1.02))
@@ -25,7 +25,7 @@ SEE_INTERVAL = "`lawdsl predict` says how far the law may be wrong there"
 
 
 def outside(values: NDArray[np.float64], fitted: tuple[float, float]) -> NDArray[np.bool_]:
-    """Which values of a variable leave the fitted range, shape (points,).
+    """The mask of values of a variable outside the fitted range, shape (points,).
 
     Args:
         values: the values in the law's unit, shape (points,).
@@ -37,7 +37,8 @@ def outside(values: NDArray[np.float64], fitted: tuple[float, float]) -> NDArray
 
 
 def other_unit(values: NDArray[np.float64], fitted: tuple[float, float]) -> bool:
-    """Whether values of a variable leave the fitted range so far that their unit may differ.
+    """Whether values of a variable are so far outside the fitted range that their unit may be
+    wrong.
 
     Args:
         values: the values in the law's unit, shape (points,).
@@ -52,12 +53,12 @@ def other_unit(values: NDArray[np.float64], fitted: tuple[float, float]) -> bool
 
 @dataclass(frozen=True)
 class Departure:
-    """An end of the fitted range of a variable that values of it leave.
+    """An end of the fitted range of a variable that some of its values exceed.
 
     Attributes:
-        name: of the variable.
-        text: by how far.
-        note: a question about its unit; empty where the values are not that far out.
+        name: the name of the variable.
+        text: by how far, as text.
+        note: a question about its unit; empty if the values are not that far outside.
     """
 
     name: str
@@ -68,13 +69,13 @@ class Departure:
 def departures(
     name: str, values: NDArray[np.float64], fitted: tuple[float, float], *, unit: str = ""
 ) -> list[Departure]:
-    """The ends of the fitted range that values of a variable leave.
+    """The ends of the fitted range of a variable that some values exceed.
 
     Args:
         name: the name of the variable.
         values: the values in the law's unit, shape (points,).
         fitted: the smallest and the largest value of the fitted rows.
-        unit: the law's, as text.
+        unit: the law's unit as text.
     """
     low, high = fitted
     below, above = float(np.min(values)), float(np.max(values))
@@ -98,10 +99,11 @@ def departures(
 
 
 def departure_warning(found: Sequence[Departure], advice: str = SEE_INTERVAL) -> list[Diagnostic]:
-    """One warning about all variables of a prediction that leave the fitted range; none for none.
+    """One warning about all variables of a prediction that are outside the fitted range; none if
+    there are none.
 
     Args:
-        found: their departures.
+        found: the departures of these variables.
         advice: the help of the warning.
     """
     names = list(dict.fromkeys(departure.name for departure in found))
@@ -120,18 +122,18 @@ def known_departures(
     ranges: Mapping[str, tuple[float, float]],
     half_widths: NDArray[np.float64] | None,
 ) -> tuple[list[Departure], float | None]:
-    """The departures from the fitted range that matter: those of predictions known within 2 % do not,
-    unless a value lies so far out that its unit may differ.
+    """The relevant departures from the fitted range: those of predictions known within 2 % are not,
+    unless a value is so far outside that its unit may be wrong.
 
     Args:
-        variables: of the law.
+        variables: the variables of the law.
         columns: their values, shape (variables, points).
         ranges: variable -> its smallest and largest fitted value.
-        half_widths: of the 95 % intervals at the points, in the logarithm, shape (points,); None
-            where there are none.
+        half_widths: the half-widths of the 95 % intervals of the logarithm at the points, shape
+            (points,); None without intervals.
 
     Returns:
-        The departures, and the largest half-width outside of the range.
+        The departures, and the largest half-width outside the range.
     """
     pairs = list(zip(variables, columns, strict=True))
     beyond = [outside(values, ranges[q.name]) for q, values in pairs]
@@ -155,14 +157,15 @@ def range_advice(
     error: str = "",
     advised: float = 1.0,
 ) -> str:
-    """The help of a warning about predictions that leave the fitted range.
+    """The help of a warning about predictions outside the fitted range.
 
     Args:
-        horizon: with the error of the law that the intervals have; None where there is none.
-        half_width: the largest of their intervals, in the logarithm; None where there are none.
-        error: that error in words; empty for the usual one.
-        advised: the factor by which the rolled check of the fit says that it should be widened, and
-            is not; 1 for none.
+        horizon: the horizon for the same error of the law as the intervals; None without a horizon.
+        half_width: the largest half-width of the intervals of the logarithm; None without
+            intervals.
+        error: the error of the law in words; empty for the default.
+        advised: the factor by which this error should be widened, but is not, according to the
+            rolled check of the fit; 1 for none.
     """
     if half_width is None:
         return SEE_INTERVAL if horizon is None else f"predictions are {horizon.text}"

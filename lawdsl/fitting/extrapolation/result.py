@@ -1,4 +1,4 @@
-"""The record of how far beyond its rows a fit may be used."""
+"""The record of the assessment of a fit beyond its rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """How far a fit may be used.
+    """The assessment of a fit beyond its rows.
 
     Attributes:
-        horizon: how far its predictions stay within 1, 2 and 5 %; None where no variable measures the
+        horizon: how far its predictions are within 1, 2 and 5 %; None if no variable measures the
             size of a run.
-        rolled: how well the larger runs of the table are predicted from the smaller ones, at each
-            cut; none where those do not determine the law.
+        rolled: the rolled check at each cut: how well the larger runs of the table are predicted
+            from the smaller ones; empty if the smaller ones do not determine the law.
         misfit: the root mean square of the expected error of the law at the rows, of the logarithm.
     """
 
@@ -30,17 +30,19 @@ class Extrapolation:
 
     @property
     def rms_z(self) -> float:
-        """The root mean square z over cuts; nan without any."""
+        """The root mean square z over cuts; nan without cuts."""
         return rms_z(self.rolled)
 
     @property
     def widening(self) -> float:
-        """What the rolled check multiplies the error of the law by, 1 or more."""
+        """The factor, at least 1, by which the rolled check widens the error of the law."""
         return widening(self.rolled)
 
     @property
     def texts(self) -> list[str]:
-        """How far the fit may be used, and how it predicted its own largest runs."""
+        """How far the fit can be used, and how well its own largest runs were predicted, as lines
+        of text.
+        """
         texts = [] if self.horizon is None else [self.horizon.text]
         if self.rolled:
             zs = ", ".join(f"{cut.z:.1f}" for cut in self.rolled)

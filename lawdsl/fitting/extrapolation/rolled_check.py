@@ -1,9 +1,9 @@
-"""Fitted rows -> how well their larger runs are predicted from the smaller ones.
+"""Fitted rows -> how well the larger runs are predicted from the smaller ones.
 
 A rolling origin (Tashman 2000, International Journal of Forecasting 16): at several cuts the law is
-fitted to the runs below, and predicts all runs above. z is the root mean square of the prediction
-errors, each divided by its standard deviation, that of a further run with the error of the law. The
-rows above one cut share one error of the law, so that each cut counts once.
+fitted to the runs below the cut and predicts all runs above. z is the root mean square of the
+prediction errors, each divided by the standard deviation of a further run including the error of
+the law. The rows above a cut share one error of the law, so each cut counts as one observation.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Rows = NDArray[np.int64]
 FITTED_SHARES = (0.5, 0.625, 0.75, 0.875)
 # residual degrees of freedom: with fewer, the runs below a cut are not fitted
 MIN_CUT_DOF = 2
-# sizes, relative: runs that differ by less are of one size, which no cut divides
+# relative: runs whose sizes differ by less have one size, which no cut divides
 SAME_SIZE_RTOL = 0.02
-# standard deviations that the larger runs may miss their predictions by
+# root mean square z above which the rolled check fails
 MAX_RMS_Z = 1.5
-# weight of the prior, a root mean square of 1, in cuts
+# weight of the prior, a root mean square of 1, in numbers of cuts
 PRIOR_CUTS = 2.0
 
 
 @dataclass(frozen=True)
 class RolledCut:
-    """One cut.
+    """The result at one cut.
 
     Attributes:
         largest: the size of the largest fitted run.
-        fitted: how many rows were fitted.
-        predicted: how many were predicted.
-        z: the root mean square of their errors, in standard deviations.
+        fitted: the number of rows fitted.
+        predicted: the number of rows predicted.
+        z: the root mean square of the prediction errors in standard deviations.
     """
 
     largest: float
@@ -50,14 +50,14 @@ class RolledCut:
 
 
 def rms_z(cuts: Sequence[RolledCut]) -> float:
-    """The root mean square of z over cuts; nan for no cut."""
+    """The root mean square of z over cuts; nan without cuts."""
     return float(np.sqrt(np.mean([cut.z**2 for cut in cuts]))) if cuts else float("nan")
 
 
 def widening(cuts: Sequence[RolledCut]) -> float:
-    """The factor of the error of the law by the rolled check of a table; 1 or more.
+    """The factor, at least 1, by which the rolled check of a table widens the error of the law.
 
-    The root mean square of z, shrunk towards 1 as if two more cuts had z = 1.
+    It is the root mean square of z, shrunk towards 1 as if two more cuts had z = 1.
     """
     total = PRIOR_CUTS + sum(cut.z**2 for cut in cuts)
     return float(np.sqrt(max(1.0, total / (PRIOR_CUTS + len(cuts)))))
@@ -70,11 +70,12 @@ def rolled_cuts(
 ) -> tuple[RolledCut, ...]:
     """Predict the larger runs of a table from its smaller ones, at up to four cuts.
 
-    A cut is left out where the runs below it do not determine the law.
+    A cut is omitted if the runs below it do not determine the law.
 
     Args:
         surface: the fitted law and its rows.
-        refit: positions of rows -> parameters fitted to them, or None where the fit failed.
+        refit: the function from positions of rows to the parameters fitted to them, or None if the
+            fit failed.
         amplitude: standard deviation of log L per decade.
     """
     size = surface.size
@@ -82,7 +83,7 @@ def rolled_cuts(
         return ()
     logs = size.log10(surface.names, surface.columns)
     cuts = []
-    for below in _divisions(logs, surface.runs):
+    for below in _rows_below_cuts(logs, surface.runs):
         z = _cut_z(surface, np.flatnonzero(below), np.flatnonzero(~below), refit, amplitude)
         if z is not None:
             largest = float(10 ** np.max(logs[below]))
@@ -90,8 +91,8 @@ def rolled_cuts(
     return tuple(cuts)
 
 
-def _divisions(logs: Array, runs: Rows | None) -> list[NDArray[np.bool_]]:
-    """The rows below each cut, shape (rows,): whole runs, the smaller ones.
+def _rows_below_cuts(logs: Array, runs: Rows | None) -> list[NDArray[np.bool_]]:
+    """The mask of the rows below each cut, shape (rows,), which consist of whole runs.
 
     Args:
         logs: decimal logarithms of the sizes of the rows, shape (rows,).
@@ -99,7 +100,7 @@ def _divisions(logs: Array, runs: Rows | None) -> list[NDArray[np.bool_]]:
     """
     numbers = np.arange(len(logs)) if runs is None else np.unique(runs, return_inverse=True)[1]
     run_sizes = np.full(numbers.max() + 1, -np.inf)
-    np.maximum.at(run_sizes, numbers, logs)  # a run is as large as its last checkpoint
+    np.maximum.at(run_sizes, numbers, logs)  # the size of a run is that of its last checkpoint
     ordered = np.sort(run_sizes)
     gaps = np.flatnonzero(np.diff(ordered) > np.log10(1 + SAME_SIZE_RTOL)) + 1
     counts = []
@@ -117,7 +118,7 @@ def _cut_z(
     refit: Callable[[Rows], Array | None],
     amplitude: float,
 ) -> float | None:
-    """The root mean square error of the rows above a cut; None where those below do not determine it."""
+    """The root mean square z of the rows above a cut; None if the rows below do not determine it."""
     if len(below) < len(surface.theta) + MIN_CUT_DOF:
         return None
     theta = refit(below)
@@ -138,7 +139,7 @@ def _cut_z(
     error = surface.law_error_of_rows(below, theta, amplitude).at(points, theta)
     missed = np.log(surface.target[above] / np.where(determined, predicted, 1.0)) - error.mean
     variances = error.further_run**2
-    if surface.weights is not None:  # a row of little weight has much noise
+    if surface.weights is not None:  # a row of small weight has large noise
         variances += error.levels.noise**2 * (1 / surface.weights[above] - 1)
     squares = (missed**2 / variances)[determined]
     return float(np.sqrt(np.mean(squares))) if np.all(np.isfinite(squares)) else None

@@ -1,8 +1,9 @@
 """Variables of a law -> the size of a run: its training compute, C = 6·N·D.
 
 6 operations for each parameter and token is the usual count of a dense transformer (Kaplan et al.
-2020, arXiv:2001.08361, section 2.1). A law without a model size or tokens has the product of those
-variables that count parameters, tokens, steps or operations, or of all positive ones but shares.
+2020, arXiv:2001.08361, section 2.1). Without a model size or tokens, the size is the product of the
+variables that count parameters, tokens, steps or operations, or of all positive variables except
+shares.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 
 @dataclass(frozen=True)
 class SizeVariable:
-    """A variable, as far as the size of a run depends on it.
+    """The properties of a variable that determine whether the size of a run depends on it.
 
     Attributes:
-        name: of the variable.
-        unit: as (unit name, power) pairs, or None.
+        name: the name of the variable.
+        unit: its unit as (unit name, power) pairs, or None.
         is_share: whether its domain lies within [0, 1].
     """
 
@@ -41,10 +42,10 @@ class RunSize:
     """The size of a run: a factor times a product of variables.
 
     Attributes:
-        variables: the factors, in the law's order; none where no variable measures a size.
-        factor: what their product, in the law's units, is multiplied by.
+        variables: the factors, in the law's order; empty if no variable measures a size.
+        factor: the number by which their product, in the law's units, is multiplied.
         is_compute: whether the result counts floating-point operations.
-        unit: of the result, `FLOP` or `param*step`; empty where the variables state none.
+        unit: the unit of the result, `FLOP` or `param*step`; empty if the variables have no units.
     """
 
     variables: tuple[str, ...]
@@ -72,17 +73,18 @@ class RunSize:
 
 
 def run_size(variables: Sequence[SizeVariable], columns: Array) -> RunSize:
-    """The size of runs by the variables of a law.
+    """Define the size of runs in terms of the variables of a law.
 
     Args:
-        variables: those of the law.
+        variables: the variables of the law.
         columns: their values at the fitted rows, shape (variables, rows).
     """
     first: dict[str, tuple[str, float]] = {}
     for variable, values in zip(variables, columns, strict=True):
         dimension = _dimension(variable)
         if dimension is not None and np.all(values > 0):
-            # of two numbers of tokens, such as those trained on and those available, the first counts
+            # of two variables that count tokens, such as trained and available ones, the first is
+            # used
             first.setdefault(dimension[0], (variable.name, dimension[1]))
     if "FLOP" in first:
         name, factor = first["FLOP"]
@@ -104,7 +106,7 @@ def run_size(variables: Sequence[SizeVariable], columns: Array) -> RunSize:
 
 
 def _dimension(variable: SizeVariable) -> tuple[str, float] | None:
-    """The base unit that a variable counts, and its unit in that; None for others."""
+    """The base unit that a variable counts, and the size of its unit; None for other variables."""
     if variable.unit is None:
         return None
     factor, powers = size_and_dimension(variable.unit)

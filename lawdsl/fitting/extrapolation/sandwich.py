@@ -1,9 +1,10 @@
-"""Intervals of parameters if the law is wrong: by how much its error displaces the fit.
+"""Intervals of parameters under an error of the law, which displaces the fit.
 
 To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
-weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
-H·s²K·Hᵀ (the sandwich: Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). That is added
-to the squares of the half-widths that the noise gives, in the free numbers of the parameters.
+weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. An
+error of the law δ ~ GP(0, s²K) at the rows moves it by H·δ, with covariance H·s²K·Hᵀ (the sandwich:
+Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). The corresponding squared
+half-widths are added to those due to the noise, in the unconstrained values of the parameters.
 """
 
 from __future__ import annotations
@@ -36,30 +37,31 @@ Interval = tuple[float, float]
 def deviations_by_law_error(
     problem: Problem, theta: Array, fitted: NDArray[np.bool_], z: Array, weights: Array | None
 ) -> Array:
-    """How far the error of the law moves the parameters of a fit, for 1 of it per decade.
+    """Standard deviations of the displacement of a fit by the error of the law, for an amplitude of
+    1 per decade.
 
     Args:
         problem: the law at rows of the fit, with the residuals that were minimised.
         theta: the fitted parameters, shape (parameters,).
-        fitted: those that are not on a bound, shape (parameters,).
+        fitted: the mask of parameters that are not on a bound, shape (parameters,).
         z: the coordinates of the rows, shape (rows, axes).
-        weights: those of the loss, w·rho'(r)/r, shape (rows,); None where all are 1.
+        weights: the weights of the loss, w·rho'(r)/r, shape (rows,); None if all are 1.
 
     Returns:
-        Standard deviations of the free numbers, shape (parameters,): inf where the rows do not
-        determine a parameter, 0 on a bound.
+        Standard deviations of the unconstrained parameters, shape (parameters,): inf where the rows
+        do not determine a parameter, 0 on a bound.
     """
     free = to_free(problem.transforms, theta[None])[0]
     jacobian = problem.residuals_and_slopes(free[None])[1][0][:, fitted]
     priors = np.empty((0, jacobian.shape[1]))
     if problem.penalty is not None:
         (by_free,) = with_slopes(problem.transforms, free[None])[1]
-        # rows of a quadratic loss have no stated weights
+        # rows with a quadratic loss have no explicit weights
         size = 1 / problem.curvature_of_weights(not problem.objective.row.quadratic)
         size *= problem.penalty.share * problem.penalty.noise.kappa
         priors = (problem.penalty.pseudo_rows(theta, np.sqrt(size)) @ by_free)[:, fitted]
     root = np.ones(problem.rows) if weights is None else np.sqrt(weights)
-    # a relative error of the law is a difference of logarithms, or a share of the law's value
+    # a relative error of the law is a difference of logarithms, or proportional to the law's value
     change = 1.0 if problem.objective.log else problem.predictions(theta[None])[0]
     deviations = np.zeros(len(theta))
     deviations[fitted] = np.inf
@@ -79,25 +81,26 @@ def deviations_by_law_error(
 
 
 @np.errstate(all="ignore")  # an end may be infinite
-def widened(
+def widened_intervals(
     transforms: Transforms,
     theta: Array,
     ends: Mapping[str, Interval],
     half_widths: Array,
 ) -> dict[str, Interval]:
-    """Intervals whose half-widths have those by the error of the law added, in squares.
+    """Widen intervals by adding the squared half-widths due to the error of the law.
 
     Args:
-        transforms: of the parameters.
+        transforms: the transforms of the parameters.
         theta: the parameters, shape (parameters,).
-        ends: parameter -> the interval that the noise gives. An end at infinity, or at the end of
-            the domain, is unchanged.
-        half_widths: of the free numbers, by the error of the law, shape (parameters,).
+        ends: parameter -> the interval due to the noise. An end at infinity, or at a bound of the
+            domain, is unchanged.
+        half_widths: the half-widths of the unconstrained parameters due to the error of the law,
+            shape (parameters,).
 
     Returns:
-        Parameter -> lower and upper end, for those of `ends` that are parameters of the fit.
+        Parameter -> lower and upper end, for the entries of `ends` that are parameters of the fit.
     """
-    # each parameter by itself: an interval does not determine the others
+    # each parameter separately: an interval does not determine the others
     uncoupled = without_coupled_limits(transforms) or transforms
     center = to_free(uncoupled, theta[None])[0]
     result: dict[str, Interval] = {}
@@ -114,7 +117,7 @@ def widened(
             at_end = to_free(uncoupled, np.where(np.arange(len(theta)) == i, end, theta)[None])[
                 0, i
             ]
-            # the free number decreases in a parameter that has an upper bound alone
+            # the unconstrained value decreases in a parameter that has an upper bound alone
             direction = -1.0 if transform.lower is None and transform.upper is not None else 1.0
             half = np.hypot(at_end - center[i], half_widths[i])
             free_end = center.copy()
@@ -132,14 +135,14 @@ def intervals_with_law_error(
     shares: Sequence[bool],
     scale: float,
 ) -> dict[str, Interval]:
-    """Intervals of parameters with the error of the law.
+    """Intervals of parameters that include the error of the law.
 
     Args:
         problem: the law at rows of the fit, with the residuals that were minimised.
         parameters: the fitted parameters.
-        intervals: those that the noise gives.
+        intervals: the intervals due to the noise.
         rows: the rows.
-        shares: which variables have a domain within [0, 1].
+        shares: whether the domain of each variable is within [0, 1].
         scale: the error of the law per decade, times the quantile of the intervals' level.
 
     Returns:
@@ -149,7 +152,7 @@ def intervals_with_law_error(
     on_bound = np.array([p.at_bound is not None for p in parameters.values()])
     uncoupled = without_coupled_limits(problem.transforms)
     if uncoupled is not None:
-        # there a parameter moves with those that its bound depends on
+        # there a parameter moves with those on which its bound depends
         pairs = zip(problem.transforms, uncoupled, on_bound, strict=True)
         active = Transforms(coupled if is_active else free for coupled, free, is_active in pairs)
         problem = replace(problem, transforms=active)
@@ -157,4 +160,4 @@ def intervals_with_law_error(
     z = coordinates(axes_of(names, shares, problem.columns), names, problem.columns)
     weights = None if rows.weights is None else np.array(rows.weights)
     deviations = deviations_by_law_error(problem, theta, ~on_bound, z, weights)
-    return widened(problem.transforms, theta, intervals.ends, scale * deviations)
+    return widened_intervals(problem.transforms, theta, intervals.ends, scale * deviations)

@@ -1,9 +1,9 @@
-"""Fit -> intervals by the bootstrap: the fit repeated on rows, or training runs, drawn again.
+"""Fit -> intervals by the bootstrap: the fit is repeated on resampled rows or training runs.
 
-Resample b minimises Σ v_bi·rho(r_i), v_bi from the exponential distribution of mean 1, or for a row
-that stands for w_i rows the sum of w_i such, Gamma(w_i) (the Bayesian bootstrap; Rubin (1981),
-Annals of Statistics 9). Many resamples are fitted as one array,
-each with its own weights, beginning at the fit.
+Resample b minimises Σ v_bi·rho(r_i), v_bi from the exponential distribution with mean 1, or for a
+row of weight w_i from Gamma(w_i), the sum of w_i such variables (the Bayesian bootstrap; Rubin
+(1981), Annals of Statistics 9). Many resamples are fitted as one array, each with its own weights,
+starting at the fit.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from lawdsl.fitting.transforms import (
 
 Array = NDArray[np.float64]
 
-# relative to the loss: a smaller predicted decrease ends a fit, since an end of an interval is not
-# needed to the last digit
+# relative to the loss: a search ends if the predicted decrease is smaller, since an end of an
+# interval need not be exact
 INTERVAL_END_RTOL = 1e-9
-# relative to the error of a row: least share that remains in its residual after the fit
+# relative to the error of a row: smallest share that remains in its residual after the fit
 MIN_RESIDUAL_SHARE = 1e-3
-# of the resamples: those nearest to each other, of which the covariance is computed
+# share of the resamples, the closest to each other, from which the covariance is computed
 NEAREST_RESAMPLES_SHARE = 0.9
 TRIMMING_STEPS = 10  # concentration steps towards these resamples
-MIN_SPARE_UNITS = 3  # rows or runs that resamples need beyond the number of parameters
-# below this inverse condition number normal equations are singular
+MIN_SPARE_UNITS = 3  # rows or runs required beyond the number of parameters
+# with a smaller inverse condition number the normal equations are singular
 MIN_INVERSE_CONDITION = 1e-7
-# of the resamples: if more do not converge, a warning says so
+# share of the resamples: if more do not converge, a warning is issued
 MAX_FAILED_SHARE = 0.05
-# numbers in the Jacobians of the resamples fitted at once: bounds memory
+# number of entries in the Jacobians of the resamples fitted at once: bounds memory
 MAX_BATCH_NUMBERS = 3_000_000
 
 
@@ -61,12 +61,12 @@ class Resamples:
     """The fits of all resamples.
 
     Attributes:
-        theta: their parameters, shape (resamples, parameters).
-        settled: which of them ended in a minimum, shape (resamples,).
-        units: how many rows or runs were drawn from.
-        underestimation: for each parameter, the factor by which the resamples underestimate its
-            standard error, shape (parameters,).
-        by_run: whether runs were drawn.
+        theta: the parameters, shape (resamples, parameters).
+        settled: whether each fit converged to a minimum, shape (resamples,).
+        units: the number of resampled rows or runs.
+        underestimation: the factor by which the resamples underestimate the standard error of each
+            parameter, shape (parameters,).
+        by_run: whether runs, instead of rows, were resampled.
     """
 
     theta: Array
@@ -78,37 +78,40 @@ class Resamples:
     def ends(self, level: float, parameters: int) -> tuple[Array, Array]:
         """Lower and upper ends of the percentile intervals, each of shape (parameters,).
 
-        With few units the resamples scatter too little. So the percentiles are those of
-        Phi(-t·underestimation), t the quantile of Student's t (the expanded percentile interval;
-        Hesterberg (2015), The American Statistician 69).
+        With few units the scatter of the resamples is too small. So the percentiles are
+        Phi(∓t·underestimation), with t the quantile of Student's t (the expanded percentile
+        interval; Hesterberg (2015), The American Statistician 69).
 
         Args:
             level: 0.95 for 95 % intervals.
-            parameters: how many of them do not lie on a bound.
+            parameters: the number of parameters that are not on a bound.
         """
         return self._percentiles(student_quantile((1 + level) / 2, self._dof(parameters)))
 
     def errors(self) -> Array:
         """Standard errors of the parameters, shape (parameters,): half the width of the central 68
-        % of the resamples. A few resamples that leave a parameter open would make any standard
-        deviation infinite."""
+        % of the resamples. A few resamples that do not determine a parameter would make the
+        standard deviation infinite.
+        """
         low, high = self._percentiles(1.0)
         with np.errstate(invalid="ignore"):
             return (high - low) / 2
 
     def spread(self, names: Sequence[str], parameters: int) -> Covariance | None:
-        """The covariance of the parameters over the resamples, by its minimum determinant.
+        """The covariance of the parameters over the resamples, by the minimum covariance
+        determinant.
 
-        The minimum covariance determinant: of all subsets of 90 % of the resamples it takes one
-        whose covariance has a small determinant, by concentration steps (Rousseeuw and Van Driessen
-        (1999), Technometrics 41), and scales it to be consistent for normal errors.
+        Among the subsets of 90 % of the resamples, concentration steps find one whose covariance
+        has a small determinant (Rousseeuw and Van Driessen (1999), Technometrics 41), and that
+        covariance is scaled to be consistent for normal errors.
 
         Args:
             names: the names of the parameters.
-            parameters: how many of them do not lie on a bound.
+            parameters: the number of parameters that are not on a bound.
 
         Returns:
-            The covariance; None for too few resamples that ended in a minimum, or many parameters.
+            The covariance; None if too few resamples converged, or if there are too many
+            parameters.
         """
         finite = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
         count = int(NEAREST_RESAMPLES_SHARE * len(finite))
@@ -123,7 +126,8 @@ class Resamples:
             _, widths, directions = np.linalg.svd(centred[nearest], full_matrices=False)
             # resamples on a bound may span fewer directions than there are parameters
             wide = widths > COVARIANCE_RANK_RTOL * widths[0]
-            # Mahalanobis distances by singular values: the covariance itself could be singular
+            # Mahalanobis distances by singular values, since the covariance itself could be
+            # singular
             distances = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
             # stable, so that ties do not depend on the sorting method of a platform
             nearest = np.argsort(distances, kind="stable")[:count]
@@ -131,7 +135,9 @@ class Resamples:
         trimmed = (
             chi2_cdf(chi2_quantile(NEAREST_RESAMPLES_SHARE, rank), rank + 2)
             / NEAREST_RESAMPLES_SHARE
-        )  # variance of a normal distribution trimmed to the nearest 90 %, relative to the whole
+            # variance of a normal distribution truncated to its central 90 %, relative to the variance
+            # of the whole
+        )
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.underestimation))
         factor = size * widths[wide, None] * directions[wide] * scale
         null_space = np.empty((0, len(names)))
@@ -141,7 +147,7 @@ class Resamples:
         return max(self.units - (1 if self.by_run else parameters), 1)
 
     def _percentiles(self, distance: float) -> tuple[Array, Array]:
-        """The percentiles that lie `distance` standard errors from the median."""
+        """The percentiles `distance` standard errors away from the median."""
         finite, tails = self._finite, normal_cdf(-distance * self.underestimation)
         ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(finite.T, tails, strict=True)]
         low, high = np.array(ends).T
@@ -164,18 +170,19 @@ def bootstrap(
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
-    A resample gives each unit an exponential weight (Rubin (1981), Annals of Statistics 9; Xu et
-    al. (2020), The American Statistician 74) instead of a number of draws. No unit is lost
-    altogether, so a small table still determines all parameters.
+    A resample assigns to each unit an exponential weight (Rubin (1981), Annals of Statistics 9; Xu
+    et al. (2020), The American Statistician 74) instead of a number of draws. No unit is omitted
+    completely, so that a small table still determines all parameters.
 
     Args:
         problem: the objective to be minimised, with its data.
-        theta: the fitted parameters, shape (parameters,), where each resample begins.
-        resamples: how many.
+        theta: the fitted parameters, shape (parameters,), at which each search starts.
+        resamples: the number of resamples.
         seed: the seed of the draws; the same seed gives the same resamples.
-        groups: the training run of each row, shape (rows,): runs are drawn whole.
+        groups: the training run of each row, shape (rows,), if whole runs are resampled.
         progress: called with the number of resamples done, and their total.
-        before: how a parameter is chosen before the others are fitted, repeated in each resample.
+        before: the criterion by which a parameter is chosen before the others are fitted, which is
+            repeated in each resample.
     """
     rows = np.ones(problem.rows) if problem.weights is None else problem.weights
     if groups is None:
@@ -183,16 +190,17 @@ def bootstrap(
     else:
         units, copies, row_weights = groups, np.ones(int(groups.max()) + 1), rows
     count = len(copies)
-    # a stream of its own, so that resamples are independent of the starts of the same seed
+    # a separate stream, so that resamples are independent of the starts with the same seed
     rng = np.random.default_rng([seed, 0xB007])
     width = max(1, MAX_BATCH_NUMBERS // (problem.rows * problem.parameters))
-    # fits without bounds between parameters converge faster; those that violate one are repeated
+    # fits without bounds between parameters converge faster; those that violate a bound are
+    # repeated
     uncoupled = without_coupled_limits(problem.transforms)
     resampled, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
     centers = _centers_of_priors(problem, resamples, seed)
     for first in range(0, resamples, width):
         last = min(first + width, resamples)
-        # gamma of shape w is the sum of w exponential weights: a row of weight w stands for w rows
+        # Gamma(w) is the sum of w exponential weights: a row of weight w represents w rows
         weights = rng.gamma(copies, size=(last - first, count))[:, units] * row_weights
         batch = slice(first, last)
         resampled[batch], settled[batch] = _fit_resamples(
@@ -219,8 +227,8 @@ def bootstrap(
 def _centers_of_priors(problem: Problem, resamples: int, seed: int) -> Array:
     """Centers of the priors of each resample, shape (resamples, priors), drawn from the priors.
 
-    A fit with priors follows them as it follows the rows, so both are drawn again: with fixed centers
-    the resamples would scatter less than the posterior (randomized maximum a posteriori; Bardsley et
+    A fit with priors depends on them as on the rows, so both are resampled: with fixed centers the
+    resamples would scatter less than the posterior (randomized maximum a posteriori; Bardsley et
     al. (2014), SIAM Journal on Scientific Computing 36).
     """
     penalty = problem.penalty
@@ -232,7 +240,7 @@ def _centers_of_priors(problem: Problem, resamples: int, seed: int) -> Array:
 
 
 def _with_centers(problem: Problem, centers: Array) -> Problem:
-    """The problem with its own centers of priors in each start, shape (starts, priors)."""
+    """The problem with separate centers of the priors for each start, shape (starts, priors)."""
     if problem.penalty is None:
         return problem
     return replace(problem, penalty=replace(problem.penalty, centers=centers))
@@ -240,9 +248,10 @@ def _with_centers(problem: Problem, centers: Array) -> Problem:
 
 def _underestimation_factors(problem: Problem, theta: Array, rows: Array) -> Array:
     """The factor by which resamples of rows underestimate standard errors, in the linearised law. A
-    fit draws each row towards itself by the row's leverage h, and only the share 1 - h of its error
-    is drawn again. With a Huber loss only rows within delta have leverage. The effect on resamples
-    of runs is small beside their other errors."""
+    row is fitted with its leverage h, so that only the share 1 - h of its error is resampled. With
+    a Huber loss only rows within delta have leverage. For resamples of runs the effect is small
+    relative to other errors.
+    """
     transforms = without_coupled_limits(problem.transforms) or problem.transforms
     relaxed_problem = replace(problem, transforms=transforms)
     (residual,), (slopes,) = relaxed_problem.residuals_and_slopes(to_free(transforms, theta[None]))
@@ -257,8 +266,8 @@ def _underestimation_factors(problem: Problem, theta: Array, rows: Array) -> Arr
     noise = noise_of(relaxed_problem, residual, len(theta))
     drawing = noise.curvature / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
-    leverage[of_rows:] = 0.0  # the centers of priors are drawn with all of their error
-    # a row that the fit follows exactly would divide by 0
+    leverage[of_rows:] = 0.0  # the centers of priors are resampled with their whole error
+    # avoids a division by 0 for a row that is fitted exactly
     remaining_shares = np.maximum(1 - drawing * leverage, MIN_RESIDUAL_SHARE)
     variances = np.sum(influence**2, axis=0)
     with np.errstate(all="ignore"):
@@ -277,7 +286,8 @@ def _fit_resamples(
     )
     start, fixed = np.repeat(theta[None], len(weights), axis=0), None
     if before is not None:
-        # the parameter chosen before the fit is chosen again in each resample: its uncertainty
+        # the parameter chosen before the fit is chosen again in each resample, to account for its
+        # uncertainty
         start[:, before.number] = [before.value(w) for w in weights]
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
@@ -316,7 +326,9 @@ def _bootstrap_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
 
 
 def _collinear_diagnostic(narrowest: float) -> Diagnostic:
-    """Why there are no intervals by a bootstrap: the refits would not leave their starts."""
+    """The diagnostic for intervals that a bootstrap cannot provide, since the refits would not move
+    away from their start.
+    """
     message = (
         f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
         "to that precision"

@@ -22,19 +22,20 @@ from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
-# distance of an end from a bound below which the data do not determine that end
+# distance from a bound within which an end is not determined by the data
 END_ON_BOUND_DISTANCE = 1e-100
 
 
 @dataclass(frozen=True)
 class IntervalEstimate:
-    """How well the data determine the parameters of a fit.
+    """The precision with which the data determine the parameters of a fit.
 
     Attributes:
         intervals: the intervals of the parameters.
         covariance: the covariance of their errors; None where it cannot be computed.
-        lower: parameters with a lower objective than the fit, if the search for intervals met some.
-        notes: diagnostics.
+        lower: parameters with a lower objective than the fit, if the search for intervals found
+            some.
+        notes: the diagnostics.
     """
 
     intervals: Intervals
@@ -57,13 +58,14 @@ def intervals(
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound, shape (parameters,): fixed there, without intervals.
-        undetermined: those that the data do not determine, shape (parameters,): they have no
-            interval, but their uncertainty enters those of the others.
+        on_bound: the mask of parameters on a bound, shape (parameters,), which are fixed there and
+            have no intervals.
+        undetermined: the mask of parameters that the data do not determine, shape (parameters,),
+            which have no intervals, but contribute to the uncertainty of the others.
         options: the options of the fit: the method, level, resamples, seed and progress of the
             intervals.
         groups: the training run of each row, shape (rows,).
-        criterion: by which a parameter is chosen before the fit; None for none.
+        criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)
@@ -83,7 +85,7 @@ def intervals(
     without_ends = Intervals(options.intervals, options.level, unit, {}, {})
     if missing_reason is not None:
         return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
-    # a profile is searched without the bounds between parameters, which it keeps by active sets
+    # a profile is searched without the bounds between parameters, which are enforced by active sets
     uncoupled = replace(
         problem, transforms=without_coupled_limits(problem.transforms) or problem.transforms
     )
@@ -122,14 +124,14 @@ def intervals(
         ends.failed,
     )
     covariance = linearised_covariance if criterion is None else ends.covariance
-    notes = (*ends.notes, *_endless_warnings(without_end, groups))
+    notes = (*ends.notes, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
 def _unknown_noise(
     problem: Problem, theta: Array, free: int, groups: Groups
 ) -> list[Diagnostic] | None:
-    """Why the residuals do not tell the noise; None where they do."""
+    """The reason why the residuals do not determine the noise; None if they do."""
     residual = problem.residuals_of(problem.model.value(theta[None]))[0]
     if noise_of(problem, residual, free, groups).is_known:
         return None
@@ -142,10 +144,10 @@ def _unknown_noise(
 
 
 def check_method(objective: Objective, method: str) -> None:
-    """Refuse a method that needs a loss with a slope everywhere, for another loss.
+    """Raise an error for a method that requires a differentiable loss, if the loss is not.
 
     Args:
-        objective: what is minimised.
+        objective: the objective that was minimised.
         method: one of METHODS.
 
     Raises:
@@ -161,7 +163,7 @@ def check_method(objective: Objective, method: str) -> None:
 
 
 def method_of(name: str) -> IntervalMethod:
-    """Load a method of intervals.
+    """Import a method of intervals.
 
     Args:
         name: one of METHODS.
@@ -172,12 +174,12 @@ def method_of(name: str) -> IntervalMethod:
 
 
 def with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
-    """The fit with only those bounds between parameters that are active: there a parameter moves
-    with the others.
+    """The problem with only those bounds between parameters that are active: there a parameter
+    moves with the others.
 
     Args:
         problem: the objective to be minimised, with its data.
-        on_bound: the parameters that lie on a bound, shape (parameters,).
+        on_bound: the mask of parameters on a bound, shape (parameters,).
     """
     free = without_coupled_limits(problem.transforms)
     if free is None:
@@ -192,10 +194,11 @@ def with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem
 def _too_few_units(
     problem: Problem, parameters: int, min_excess_units: int, groups: Groups
 ) -> list[Diagnostic] | None:
-    """Why the rows or runs are too few for intervals; empty if another finding reports it, None if
-    they are enough."""
+    """The reason why the rows or runs are too few for intervals; empty if another finding reports
+    it, None if they are enough.
+    """
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
-    # a fit with priors has an estimate of the noise, from the fit without them
+    # a fit with priors has an estimate of the noise from the fit without them
     if rows <= parameters and problem.penalty is None:
         return []  # F0102 reports it
     units = problem.rows if groups is None else len(np.unique(groups))
@@ -211,8 +214,8 @@ def _too_few_units(
     return None
 
 
-def _endless_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
-    """A warning that names parameters of which no end of an interval is known."""
+def _unbounded_interval_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
+    """A warning that names the parameters without any known end of an interval."""
     if not names:
         return []
     message = f"the data set no end of an interval of {', '.join(names)}"
@@ -225,7 +228,7 @@ def _endless_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
 def _choice_needs_bootstrap(
     problem: Problem, parameters: int, criterion: LinearityCriterion, groups: Groups
 ) -> Diagnostic:
-    """The diagnostic that a parameter chosen before the fit has intervals by a bootstrap only."""
+    """The diagnostic that a parameter chosen before the fit has intervals only by a bootstrap."""
     name = criterion.choice.name
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
@@ -236,7 +239,9 @@ def _choice_needs_bootstrap(
 
 
 def _ends_in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends of intervals with those that the data do not determine set to the ends of the domain."""
+    """Ends of intervals; those that the data do not determine are replaced by the bounds of the
+    domain.
+    """
     low, high = low.copy(), high.copy()
     for i, transform in enumerate(problem.transforms):
         if transform.coupled:

@@ -1,8 +1,9 @@
-"""Fit + one fixed parameter -> the least objective under bounds that depend on other parameters.
+"""Fit + one fixed parameter -> the minimum of the objective under bounds that depend on other
+parameters.
 
-Where C > C0 and C0 depends on other parameters, the constraint is either inactive at the
-constrained minimum or active. So the minimum is computed without the constraint, and on it (C =
-C0), and the best feasible point is taken: enumeration of active sets (Nocedal and Wright (2006),
+If C > C0 and C0 depends on other parameters, the constraint is either inactive or active at the
+constrained minimum. So the minimum is computed both without the constraint and on it (C = C0), and
+the best feasible point is selected: enumeration of active sets (Nocedal and Wright (2006),
 Numerical Optimization, section 15.2).
 """
 
@@ -26,24 +27,24 @@ from lawdsl.fitting.transforms import Transform, Transforms, bound_distances, to
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# relative to the loss: a smaller predicted decrease ends a fit, since an end of an interval is not
-# needed to the last digit
+# relative to the loss: a search ends if the predicted decrease is smaller, since an end of an
+# interval need not be exact
 INTERVAL_END_RTOL = 1e-9
-# active sets that are tried: those that differ least from that of the fit
+# active sets that are tried: those most similar to that of the fit
 MAX_ACTIVE_SETS = 27
-# active sets among which those tried are chosen
+# active sets from which those tried are selected
 MAX_ENUMERATED = 100_000
-# relative to the bound: a smaller violation of it is rounding
+# relative to the bound: a smaller violation is rounding error
 COUPLED_BOUND_RTOL = 1e-9
 
 
 @dataclass(frozen=True)
 class _ActiveSet:
-    """The fit with some parameters on bounds that depend on others: one active set.
+    """The problem with some parameters on bounds that depend on others: one active set.
 
     Attributes:
-        problem: the objective with its data, on these bounds and without the other ones.
-        on: number of a parameter -> its free number on the bound.
+        problem: the problem restricted to these bounds, without the other bounds.
+        on: position of a parameter -> its unconstrained value on the bound.
     """
 
     problem: Problem
@@ -54,13 +55,13 @@ class ConstrainedFit:
     """A fit with bounds that depend on other parameters.
 
     Args:
-        problem: the objective with its data, without these bounds.
-        bounded: the fit with all bounds.
-        theta: its parameters, shape (parameters,).
+        problem: the problem without these bounds.
+        bounded: the problem with all bounds.
+        theta: the fitted parameters, shape (parameters,).
 
     Attributes:
-        left_out: how many active sets are not tried. The least objective may lie on one of them;
-            then it is lower than the one that is computed, and an interval wider.
+        left_out: the number of active sets that are not tried. The minimum may be on one of them;
+            then it is lower than the computed one, and an interval is wider.
     """
 
     def __init__(self, problem: Problem, bounded: Problem, theta: Array) -> None:
@@ -91,11 +92,13 @@ class ConstrainedFit:
             yield _ActiveSet(replace(self.problem, transforms=Transforms(transforms)), on)
 
     def minimise(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best feasible points with one free number fixed in each, and the objective there.
+        """The best feasible points with one unconstrained parameter fixed in each, and the
+        objective there.
 
         Args:
-            free: the starts, in free numbers without the bounds, shape (starts, parameters).
-            numbers: the number of the parameter that is fixed in each start, shape (starts,).
+            free: the starts, in unconstrained parameters without the bounds, shape (starts,
+                parameters).
+            numbers: the position of the parameter that is fixed in each start, shape (starts,).
 
         Returns:
             Parameters, shape (starts, parameters), and objectives, shape (starts,); inf where no
@@ -103,7 +106,7 @@ class ConstrainedFit:
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
         for active_set in self.active_sets:
-            # a parameter cannot be fixed at its value and on its bound at once
+            # a parameter cannot be fixed both at its value and on its bound
             rows = np.flatnonzero(~np.isin(numbers, list(active_set.on)))
             if not len(rows):
                 continue
@@ -118,7 +121,7 @@ class ConstrainedFit:
                 to_free(self.problem.transforms, theta[better]),
                 reached[better],
             )
-            # the mapping there and back rounds, but the fixed number must not move
+            # the mapping there and back rounds, but the fixed parameter must not change
             best[improved, numbers[improved]] = free[improved, numbers[improved]]
         return best, losses
 
@@ -140,7 +143,9 @@ class ConstrainedFit:
 
 
 def _are_on_coupled_bounds(limits: Transforms, theta: Array) -> list[bool]:
-    """Which parameters, of values of shape (parameters,), lie on a bound that depends on others."""
+    """The mask of parameters, with values of shape (parameters,), on a bound that depends on
+    others.
+    """
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
     distances = bound_distances(limits, values)
     return [
@@ -155,7 +160,7 @@ def satisfies_coupled_bounds(limits: Transforms, theta: Array, but: int | None =
     Args:
         limits: the transforms, one per parameter.
         theta: the parameters, shape (parameters,).
-        but: number of a parameter whose bounds are not checked; None to check all.
+        but: the position of a parameter whose bounds are not checked; None to check all.
     """
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
     distances = bound_distances(limits, values)
@@ -167,11 +172,12 @@ def satisfies_coupled_bounds(limits: Transforms, theta: Array, but: int | None =
 
 
 def with_untransformed(problem: Problem, number: int) -> Problem:
-    """Return the fit with one parameter untransformed: on its bound its free number is infinite.
+    """Return the problem with one parameter untransformed, since on its bound its unconstrained
+    value is infinite.
 
     Args:
         problem: the objective to be minimised, with its data.
-        number: the number of the parameter.
+        number: the position of the parameter.
     """
     each = [
         Transform(t.name, None, None) if i == number else t
@@ -181,7 +187,7 @@ def with_untransformed(problem: Problem, number: int) -> Problem:
 
 
 def _free_on_coupled_bounds(transform: Transform) -> list[float]:
-    """The free numbers of a parameter on its bounds that depend on others."""
+    """The unconstrained values of a parameter on its bounds that depend on others."""
     low, high = transform.sides
     free = []
     if low is not None and low.formula is not None:

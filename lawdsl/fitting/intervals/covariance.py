@@ -25,12 +25,13 @@ Array = NDArray[np.float64]
 MAX_COVARIANCE_PARAMETERS = 100
 # relative to the largest singular value: smaller ones are rounding
 COVARIANCE_RANK_RTOL = 1e-12
-# relative to the length of a gradient: a smaller part of it in the null space is rounding
+# relative to the length of a gradient: a smaller component in the null space is rounding error
 NULL_SPACE_SHARE = 1e-6
 # relative to the information of all runs about a direction: less in all but one run is rounding
+# error
 MIN_SHARED_INFORMATION = 1e-9
-MIN_NORM = 1e-300  # least divisor
-# unit vectors that differ by less span one direction
+MIN_NORM = 1e-300  # smallest divisor
+# unit vectors that differ by less span the same direction
 SAME_DIRECTION_ATOL = 1e-4
 
 
@@ -40,13 +41,13 @@ class Covariance:
 
     Attributes:
         names: the parameters, in the law's order.
-        sqrt_factor: F with FᵀF the covariance of the parameters, in the law's units; shape (k, p).
-            Directions that the rows do not determine are not in it.
+        sqrt_factor: F, where FᵀF is the covariance of the parameters in the law's units; shape (k,
+            p). It does not include directions that the rows do not determine.
         null_space: an orthonormal basis of those directions, of parameters divided by their
             `scale`, shape (m, p).
-        scale: the change of each parameter that by itself changes the weighted sum of squares of
-            the residuals by 1, shape (p,); 1 for one without any effect.
-        dof: degrees of freedom: value ± quantile(level)·error is the interval.
+        scale: the change of each parameter alone that changes the weighted sum of squares of the
+            residuals by 1, shape (p,); 1 for a parameter without any effect.
+        dof: the degrees of freedom; the interval is value ± quantile(level)·error.
     """
 
     names: tuple[str, ...]
@@ -84,7 +85,8 @@ class Covariance:
         """Standard errors of functions of the parameters by the delta method: error_i = |F·g_i|.
 
         Args:
-            gradient: of each function by the parameters, in the law's units, shape (points, p).
+            gradient: the gradient of each function with respect to the parameters, in the law's
+                units, shape (points, p).
 
         Returns:
             Shape (points,); inf where the rows do not determine the function, or its gradient is
@@ -94,7 +96,7 @@ class Covariance:
             errors = np.linalg.norm(gradient @ self.sqrt_factor.T, axis=1)
             scaled = gradient * self.scale
             missed = np.linalg.norm(scaled @ self.null_space.T, axis=1)
-            # not (<=) rather than >: a gradient with nan has an infinite error, too
+            # not (<=) instead of >, so that a gradient with nan has an infinite error, too
             errors[~(missed <= NULL_SPACE_SHARE * np.linalg.norm(scaled, axis=1))] = np.inf
         return np.where(np.isfinite(errors), errors, np.inf)
 
@@ -113,13 +115,13 @@ class Covariance:
         of the parameters. Nothing is drawn along directions that the rows do not determine.
 
         Args:
-            count: how many.
+            count: the number of draws.
             seed: the seed of the draws; the same seed gives the same draws.
 
         Returns:
             Shape (count, p), in the law's units.
         """
-        # a stream of its own, so that errors are independent of the starts of the same seed
+        # a separate stream, so that errors are independent of the starts with the same seed
         rng = np.random.default_rng([seed, 0x5B8E])
         normal = rng.normal(size=(count, len(self.sqrt_factor)))
         wide = np.sqrt(self.dof / rng.chisquare(self.dof, size=(count, 1)))
@@ -160,7 +162,7 @@ Spread = Covariance
 
 def _finite_matrix(rows: Any, width: int) -> Array:
     """Rows of finite numbers, shape (rows, width)."""
-    # type, not isinstance: True is an int
+    # the exact type, since True is an instance of int
     if any(type(x) not in (int, float) for row in rows for x in row):
         raise ValueError("no matrix of numbers")
     matrix = np.array(rows, dtype=np.float64).reshape(len(rows), width)
@@ -175,16 +177,17 @@ def parameter_covariance(
 ) -> Covariance | None:
     """The covariance of the parameters of a fit.
 
-    By rows it is tau²·(JᵀWJ)⁻¹, the noise being alike on all rows (Huber (1981), Robust Statistics,
-    chapter 7); with priors that of the posterior, (JᵀWJ/tau² + P)⁻¹, P the inverse of the covariance
-    that the priors state. By runs it is the cluster-robust one of `leave_one_run_out`, which assumes nothing
-    about the noise within a run.
+    By rows it is tau²·(JᵀWJ)⁻¹ under homoscedastic noise (Huber (1981), Robust Statistics, chapter
+    7); with priors that of the posterior, (JᵀWJ/tau² + P)⁻¹, with P the inverse of the covariance
+    of the priors. By runs it is the cluster-robust one of `leave_one_run_out`, which assumes
+    nothing about the noise within a run.
 
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         names: the names of the parameters.
-        fitted: how many of them do not lie on a bound: subtracted from the degrees of freedom.
+        fitted: the number of parameters that are not on a bound, which is subtracted from the
+            degrees of freedom.
         groups: the training run of each row, shape (rows,).
 
     Returns:
@@ -207,17 +210,18 @@ def parameter_covariance(
         if problem.penalty is not None:
             rows = problem.penalty.pseudo_rows(theta, 1.0) * unit_noise.scale
             changes, null_space = combined_with_priors(changes, null_space, rows)
-        # directions that one run alone determines have an infinite error and no part in the factor
+        # directions that only one run determines have an infinite error, and are excluded from the
+        # factor
         changes = changes - (changes @ null_space.T) @ null_space
         factor = (
-            # RᵀR is the same covariance in p rows instead of one per run
+            # RᵀR is the same covariance with p rows instead of one per run
             np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
         ) * unit_noise.scale
     return replace(unit_noise, sqrt_factor=factor, null_space=null_space, dof=float(noise.dof))
 
 
 def _rows_and_priors(problem: Problem, theta: Array, slopes: Array) -> tuple[Array, Array | None]:
-    """Slopes and weights of the rows, and of the priors as further rows."""
+    """The Jacobian and the weights of the rows, and those of the priors as further rows."""
     if problem.penalty is None:
         return slopes, problem.weights
     rows = problem.penalty.pseudo_rows(theta)
@@ -226,16 +230,17 @@ def _rows_and_priors(problem: Problem, theta: Array, slopes: Array) -> tuple[Arr
 
 
 def combined_with_priors(changes: Array, null_space: Array, rows: Array) -> tuple[Array, Array]:
-    """The covariance that remains of a known one after independent measurements.
+    """Update a covariance by independent measurements.
 
     Each measurement is a step of a Kalman filter, exact where the covariance is infinite along some
-    directions: one of these that a measurement sees gets a finite variance (Koopman (1997), Journal
-    of the American Statistical Association 92).
+    directions: such a direction that a measurement depends on gets a finite variance (Koopman
+    (1997), Journal of the American Statistical Association 92).
 
     Args:
         changes: F with FᵀF the finite part of the covariance, shape (k, p).
         null_space: an orthonormal basis of the directions of infinite variance, shape (m, p).
-        rows: gradients of what is measured, divided by its standard deviation, shape (priors, p).
+        rows: the gradients of the measured quantities, divided by their standard deviations, shape
+            (priors, p).
 
     Returns:
         F and the basis after the measurements.
@@ -252,7 +257,7 @@ def combined_with_priors(changes: Array, null_space: Array, rows: Array) -> tupl
             finite = finite - np.outer(seen, seen) / (row @ seen + 1)
     values, vectors = np.linalg.eigh(finite)
     factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    # the matrix of the infinite part projects onto its directions
+    # the matrix of the infinite part is the projection onto its directions
     shares, basis = np.linalg.eigh(infinite)
     return factor, basis.T[shares > 0.5]
 
@@ -264,14 +269,15 @@ def unit_noise_covariance(
 
     Args:
         names: the names of the parameters.
-        slopes: the slopes of the residuals by the parameters, shape (rows, p).
+        slopes: the Jacobian of the residuals with respect to the parameters, shape (rows, p).
         weights: the weights of the rows, shape (rows,); None where all are 1.
     """
     weighted_slopes = _finite_columns(slopes)
     if weights is not None:
         weighted_slopes = np.sqrt(weights)[:, None] * weighted_slopes
     norms = column_norms(weighted_slopes)
-    # parameters may differ in size by any power; the inverse of a subnormal number is infinite
+    # the sizes of parameters may differ by any factor; the inverse of a subnormal number is
+    # infinite
     scale = 1 / np.where(norms >= np.finfo(np.float64).tiny, norms, 1.0)
     decomposition = decompose_jacobian(weighted_slopes * scale)
     return Covariance(
@@ -283,15 +289,16 @@ def unit_noise_covariance(
 class JacobianDecomposition:
     """The singular value decomposition of a scaled Jacobian, without directions below rounding.
 
-    JᵀJ is never formed: that squares the condition number, so that rounding would hide directions
-    of width 1e-8 already.
+    JᵀJ is not computed, since this would square the condition number: rounding errors would then
+    hide directions of width 1e-8.
 
     Attributes:
         left_vectors: left singular vectors, shape (rows, rank).
         factor: directions divided by their widths, shape (rank, p): the inverse of JᵀJ is
             factorᵀ·factor.
-        null_space: an orthonormal basis of the directions that rounding hides, shape (p - rank, p).
-        narrowest: the smallest width kept, relative to the largest; 1 where none is.
+        null_space: an orthonormal basis of the directions below rounding error, shape (p - rank,
+            p).
+        narrowest: the smallest retained width, relative to the largest; 1 if there is none.
     """
 
     left_vectors: Array
@@ -301,13 +308,14 @@ class JacobianDecomposition:
 
     @property
     def rank(self) -> int:
-        """The number of directions that rounding does not hide."""
+        """The number of directions above rounding error."""
         return len(self.factor)
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """The parameters with a share in a direction that rounding hides, shape (p,): their
-        variance cannot be computed."""
+        """The mask of parameters with a component in a direction below rounding error, shape (p,),
+        whose variance cannot be computed.
+        """
         return np.any(np.abs(self.null_space) > NULL_SPACE_SHARE, axis=0)
 
 
@@ -315,14 +323,14 @@ def decompose_jacobian(root: Array) -> JacobianDecomposition:
     """Decompose a scaled Jacobian into singular values and vectors.
 
     Args:
-        root: its columns scaled to length 1, its rows multiplied by the square roots of their
-            weights; finite numbers, shape (rows, p).
+        root: the Jacobian, with columns scaled to length 1 and rows multiplied by the square roots
+            of their weights; finite numbers, shape (rows, p).
     """
-    # with fewer rows than parameters the full factor contains the null space
+    # with fewer rows than parameters the full factor includes the null space
     wide = len(root) < root.shape[1]
     left_vectors, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > COVARIANCE_RANK_RTOL * np.max(widths, initial=0.0)))
-    # FᵀF = V·S⁻²·Vᵀ, the inverse of JᵀJ on the directions that are determined
+    # FᵀF = V·S⁻²·Vᵀ, the inverse of JᵀJ restricted to the determined directions
     factor = directions[:rank] / widths[:rank, None]
     narrowest = float(widths[rank - 1] / widths[0]) if rank else 1.0
     return JacobianDecomposition(left_vectors[:, :rank], factor, directions[rank:], narrowest)
@@ -341,24 +349,25 @@ def column_norms(columns: Array) -> Array:
 def leave_one_run_out(
     noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """The change of the fit when each run is left out, for a covariance with independent runs only.
+    """The change of the fit when each run is left out, for a covariance under independence of runs
+    only.
 
-    The covariance is that of the jackknife over n runs, each fit being one Newton step away: move_k
-    = (JᵀWJ - J_kᵀW_kJ_k)⁻¹·J_kᵀpsi_k/mean(psi'), covariance (n - 1)/n·Σ move_k·move_kᵀ (CR3; Bell
-    and McCaffrey (2002), Survey Methodology 28). The plain sum over the runs is too small where
-    they are few, because a fit follows each of them.
+    The covariance is that of the jackknife over n runs, with each refit approximated by one Newton
+    step: move_k = (JᵀWJ - J_kᵀW_kJ_k)⁻¹·J_kᵀpsi_k/mean(psi'), covariance (n - 1)/n·Σ move_k·move_kᵀ
+    (CR3; Bell and McCaffrey (2002), Survey Methodology 28). The uncorrected sum over runs is too
+    small if they are few, because the fit adapts to each of them.
 
     Args:
         noise: the noise of the rows.
-        slopes: the slopes of the residuals by the parameters, or free numbers, each column divided
-            by its length; shape (rows, p).
-        root: these slopes times the square roots of the rows' weights.
+        slopes: the slopes of the residuals with respect to the parameters, or unconstrained
+            parameters, each column divided by its length; shape (rows, p).
+        root: this Jacobian multiplied by the square roots of the rows' weights.
         groups: the training run of each row, shape (rows,).
 
     Returns:
         The changes, whose sum of squares is the covariance, shape (runs, p); and the directions, of
-        length 1, that some run alone determines, shape (directions, p): the other runs do not
-        determine its error along them.
+        length 1, that only one run determines, shape (directions, p), so that its error along them
+        is unknown.
     """
     rows_of_runs = rows_by_run(groups)
     decomposition = decompose_jacobian(root)
@@ -368,7 +377,7 @@ def leave_one_run_out(
         [decomposition.null_space],
     )
     for k, rows in enumerate(rows_of_runs):
-        # in these coordinates all rows together see each direction equally well
+        # in these coordinates all rows together contain the same information about each direction
         run_vectors = decomposition.left_vectors[rows]
         information = np.eye(decomposition.rank) - run_vectors.T @ run_vectors
         values, vectors = np.linalg.eigh(information)
@@ -390,5 +399,5 @@ def orthonormal_rows(directions: Array) -> Array:
 
 
 def _finite_columns(slopes: Array) -> Array:
-    """Slopes with 0 in the columns of parameters whose slope is infinite in some row."""
+    """The Jacobian with 0 in the columns of parameters whose derivative is infinite in some row."""
     return np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)

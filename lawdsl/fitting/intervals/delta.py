@@ -1,7 +1,7 @@
 """Fit -> intervals by the delta method, from the Jacobian at the fit alone.
 
-In free numbers u the interval is u_j ± t·sqrt(C_jj), C = tau²·(JᵀWJ)⁻¹ and t a quantile of
-Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonlinear Regression).
+In unconstrained parameters u the interval is u_j ± t·sqrt(C_jj), C = tau²·(JᵀWJ)⁻¹ and t a quantile
+of Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonlinear Regression).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
-# relative to the value, or 1: ends further out are overflow, not information in the data
+# relative to the value, or to 1: ends further out are due to overflow, not to the data
 MAX_END_RATIO = 1e100
-# share of a direction: a parameter with less does not take part in it
+# component of a direction: parameters with a smaller one are not part of it
 RUN_SHARE = 1e-2
 
 
@@ -38,14 +38,16 @@ RUN_SHARE = 1e-2
 def linearised_errors(
     problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> LinearisedErrors:
-    """Compute intervals that are symmetric in the free numbers: for A > 0 in log A.
+    """Compute intervals that are symmetric in the unconstrained parameters: for A > 0 in log A.
 
-    By rows the noise is taken to be alike on all of them; by runs nothing is assumed within a run.
+    By rows the noise is assumed to be homoscedastic; by runs nothing is assumed about the noise
+    within a run.
 
     Args:
-        problem: the objective with its data; no bound may depend on other parameters.
+        problem: the minimisation problem, in which no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: parameters on a bound, or undetermined by the data, shape (parameters,).
+        on_bound: the mask of parameters on a bound, or not determined by the data, shape
+            (parameters,).
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
     """
@@ -64,12 +66,12 @@ def linearised_errors(
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
     roots = np.sqrt(weights)[:, None]
-    norms = column_norms(_stacked(roots * slopes, of_priors))
-    unit = np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    norms = column_norms(_with_further_rows(roots * slopes, of_priors))
+    unit = np.where(norms > 0, norms, 1.0)  # the sizes of parameters may differ by any factor
     slopes = slopes / unit
     variances, narrowest = np.full((len(free_numbers), len(free_numbers)), np.nan), 1.0
     if np.all(np.isfinite(slopes)):
-        decomposition = decompose_jacobian(_stacked(roots * slopes, of_priors / unit))
+        decomposition = decompose_jacobian(_with_further_rows(roots * slopes, of_priors / unit))
         narrowest = decomposition.narrowest
         variances = noise.tau2 * decomposition.factor.T @ decomposition.factor
         variances[decomposition.hidden] = variances[:, decomposition.hidden] = np.nan
@@ -96,17 +98,17 @@ def linearised_errors(
     )
 
 
-def _stacked(rows: Array, further: Array) -> Array:
-    """Rows and further rows of a matrix; the very rows where there are no others."""
+def _with_further_rows(rows: Array, further: Array) -> Array:
+    """A matrix with further rows appended; the same object if there are none."""
     return np.vstack([rows, further]) if len(further) else rows
 
 
 def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
-    """Set the ends of intervals that no data determine to infinity.
+    """Set the ends of intervals that the data do not determine to infinity.
 
     Args:
         low, high: the ends, shape (parameters,).
-        values: the estimates, shape (parameters,), which may be large in the unit of the table.
+        values: the estimates, shape (parameters,), which may be large in the units of the table.
 
     Returns:
         Lower and upper ends, each of shape (parameters,).
@@ -119,17 +121,18 @@ def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array
 def _clustered_covariance(
     noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64], priors: Array
 ) -> Array:
-    """The covariance of the free numbers with independent runs, by the jackknife, and with priors.
-    A parameter that one run alone determines has an infinite variance."""
+    """The covariance of the unconstrained parameters under independence of runs, by the jackknife,
+    and with priors. A parameter that only one run determines has an infinite variance.
+    """
     changes, directions = leave_one_run_out(noise, slopes, root, groups)
     if len(priors):
-        # directions of infinite variance have no part in the finite one
+        # directions of infinite variance are excluded from the finite covariance
         basis = orthonormal_rows(directions)
         changes = changes - (changes @ basis.T) @ basis
         changes, directions = combined_with_priors(changes, basis, priors)
     covariance = changes.T @ changes
     is_of_one_run = np.any(np.abs(directions) > RUN_SHARE, axis=0)
-    # the diagonal alone: its covariance with others stays unknown
+    # only the diagonal: the covariance with other parameters is unknown
     covariance[is_of_one_run, is_of_one_run] = np.inf
     return covariance
 

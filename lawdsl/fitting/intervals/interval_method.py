@@ -1,4 +1,4 @@
-"""What a method of intervals gets and returns: the interface of the modules in METHODS."""
+"""The interface of the methods of intervals, which are the modules in METHODS."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ class LinearisedErrors:
     """Standard errors and intervals of the parameters, from the linearised fit.
 
     Attributes:
-        free: the free numbers of the fit, shape (parameters,).
-        covariance: the covariance of the free numbers, shape (parameters, parameters); nan for
-            parameters on a bound or undetermined, and where rounding hides what the rows determine.
-        inflation: for each parameter, the variance with independent runs over that with independent
-            rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
-            within each run, whose rows share most of their error.
+        free: the unconstrained parameters of the fit, shape (parameters,).
+        covariance: the covariance of the unconstrained parameters, shape (parameters, parameters);
+            nan for parameters on a bound or undetermined, and where rounding errors dominate.
+        inflation: for each parameter, the ratio of the variance under independence of runs to that
+            under independence of rows, shape (parameters,); 1 without runs. It is below 1 for a
+            parameter determined within each run, if rows of a run share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        half_width: the half width of the intervals, in standard errors of the free numbers.
-        narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
-            relative to the largest: the inverse of its condition number.
+        half_width: the half width of the intervals, in standard errors of the unconstrained
+            parameters.
+        narrowest: the smallest singular value of the scaled Jacobian above rounding error, relative
+            to the largest: the inverse of its condition number.
     """
 
     free: Array
@@ -53,15 +54,15 @@ class IntervalTask:
 
     Attributes:
         problem: the objective to be minimised, with its data.
-        uncoupled: the fit without the bounds that depend on other parameters.
+        uncoupled: the problem without the bounds that depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
         names: the names of the parameters.
-        on_bound: those that lie on a bound, shape (parameters,).
-        undetermined: those that the data do not determine, shape (parameters,).
+        on_bound: the mask of parameters on a bound, shape (parameters,).
+        undetermined: the mask of parameters that the data do not determine, shape (parameters,).
         options: the options of the fit: level, resamples, seed and progress.
-        linearised: errors and intervals of the linearised fit.
+        linearised: the standard errors and intervals of the linearised fit.
         groups: the training run of each row, shape (rows,).
-        criterion: by which a parameter is chosen before the fit; None for none.
+        criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
 
     problem: Problem
@@ -77,7 +78,7 @@ class IntervalTask:
 
     @property
     def free(self) -> int:
-        """The number of parameters that do not lie on a bound."""
+        """The number of parameters that are not on a bound."""
         return int(np.sum(~self.on_bound))
 
 
@@ -88,12 +89,12 @@ class IntervalEnds:
     Attributes:
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        lower: parameters with a lower objective than the fit, if the method met some.
+        lower: parameters with a lower objective than the fit, if the method found some.
         covariance: the covariance of the parameters, where the method computes one that replaces
             that of the linearised fit.
-        resamples: how many fits the method has repeated.
-        failed: how many of them did not end in a minimum.
-        notes: diagnostics.
+        resamples: the number of refits of the method.
+        failed: the number of refits that did not converge to a minimum.
+        notes: the diagnostics.
     """
 
     errors: Array
@@ -108,13 +109,14 @@ class IntervalEnds:
 
 @dataclass(frozen=True)
 class IntervalMethod:
-    """A method of intervals; its module has it under the name METHOD.
+    """A method of intervals, which its module defines under the name METHOD.
 
     Attributes:
-        ends: computes the intervals, or says why there are none.
-        min_excess_units: rows or runs needed beyond the number of parameters.
-        on_bounds: whether parameters that lie on a bound have intervals.
-        repeats_choice: whether it repeats the choice of a parameter before the fit.
+        ends: the function that computes the intervals, or returns a diagnostic that explains why
+            there are none.
+        min_excess_units: the number of rows or runs required beyond the number of parameters.
+        on_bounds: whether parameters on a bound have intervals.
+        repeats_choice: whether the method repeats the choice of a parameter before the fit.
     """
 
     ends: Callable[[IntervalTask], IntervalEnds | Diagnostic]

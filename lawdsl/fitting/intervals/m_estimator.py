@@ -1,8 +1,8 @@
-"""Residuals -> the noise of a fit, as the theory of M-estimators needs it.
+"""Residuals -> the noise of a fit, in terms of the theory of M-estimators.
 
 For a loss rho with slope psi the estimates have the covariance tau²·(JᵀWJ)⁻¹, tau² =
-mean(psi²)/mean(psi')² (Huber (1981), Robust Statistics, chapter 7). Twice a rise of the objective,
-divided by mean(psi²)/mean(psi'), is chi-squared.
+mean(psi²)/mean(psi')² (Huber (1981), Robust Statistics, chapter 7). Twice an increase of the
+objective, divided by mean(psi²)/mean(psi'), has a chi-squared distribution.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Groups = NDArray[np.int64] | None
 # half width of a box kernel in sigma·n^-1/5: Silverman (1986), section 3.4.2
 SILVERMAN_WIDTH = 1.84
 HALL_SHEATHER_QUANTILE = 1.96  # their bandwidth is for tests at 5 %
-EXACT_SHARE = 1e-6  # of the median residual: a smaller one is 0
+EXACT_SHARE = 1e-6  # of the median residual: smaller residuals are treated as 0
 UNKNOWN = math.nan
 
 
@@ -33,7 +33,7 @@ class Noise:
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
         square: mean(psi²) of the errors, corrected for the degrees of freedom of the fit.
-        curvature: mean(psi'); nan where the residuals do not tell it.
+        curvature: mean(psi'); nan if the residuals do not determine it.
         dof: residual degrees of freedom.
     """
 
@@ -44,7 +44,7 @@ class Noise:
 
     @property
     def is_known(self) -> bool:
-        """Whether the residuals tell the noise; else its variance factor is nan."""
+        """Whether the residuals determine the noise; else its variance factor is nan."""
         return not math.isnan(self.curvature)
 
     @property
@@ -57,8 +57,9 @@ class Noise:
         return float(student_quantile((1 + level) / 2, float(self.dof)))
 
     def rise(self, level: float) -> float:
-        """The rise of the objective at the ends of a profile interval:
-        t²·mean(psi²)/(2·mean(psi'))."""
+        """The increase of the objective at the ends of a profile interval:
+        t²·mean(psi²)/(2·mean(psi')).
+        """
         return self.quantile(level) ** 2 * self.square / self.curvature / 2
 
 
@@ -69,17 +70,17 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
         problem: the objective to be minimised, with its data.
         residual: shape (rows,).
         parameters: how many were fitted.
-        groups: the training run of each row, shape (rows,): rows of one run are not independent, so
+        groups: the training run of each row, shape (rows,). Rows of one run are not independent, so
             the degrees of freedom are those of the runs.
 
     Returns:
-        The noise; of a problem with priors, that of its fit without them.
+        The noise; for a problem with priors, that of the fit without them.
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    if problem.penalty is not None:  # the noise that the priors are weighed against
+    if problem.penalty is not None:  # the noise that the priors are weighted against
         slope, known = rho_slope(residual, problem.objective), problem.penalty.noise
         return Noise(weights * slope, known.square, known.curvature, known.dof)
-    rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
+    rows = round(float(np.sum(weights)))  # a weight is the number of rows that a row represents
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)
     dof = rows - parameters if groups is None else min(rows - parameters, units - 1)
@@ -98,7 +99,8 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
         curvature = rho_curvature(residual, problem.objective, exact=True)
         mean_curvature = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
     drawing = mean_curvature / row.max_curvature  # the share of the rows with leverage
-    # a Huber fit draws only rows within delta, so it costs fewer degrees of freedom than parameters
+    # only rows within delta have leverage in a Huber fit, so it uses fewer degrees of freedom than
+    # parameters
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, mean_curvature, max(dof, 1))
 
@@ -106,25 +108,25 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
 def _kinked_noise(
     problem: Problem, residual: Array, slope: Array, weights: Array, parameters: int
 ) -> tuple[Array, float, float, int]:
-    """Slopes, mean(psi²) and mean(psi') of a loss of two straight lines.
+    """psi, mean(psi²) and mean(psi') of a loss of two straight lines.
 
-    psi jumps at 0 by the sum of their slopes, so that mean(psi') is the jump times the density of the
-    errors at 0 (Koenker and Bassett (1978), Econometrica 46). That is the density of the nearest
-    errors, as many as the bandwidth of Hall and Sheather (1988), Journal of the Royal Statistical
-    Society B 50, has. Residuals of 0 are left out: the fit makes one 0 for each parameter, and
-    measurements that are rounded or repeated make more. Where more than half are 0, and others are
-    not, no density is known.
+    psi jumps at 0 by the sum of their slopes, so that mean(psi') is the jump times the density of
+    the errors at 0 (Koenker and Bassett (1978), Econometrica 46). That density is estimated from
+    the errors nearest to 0, within the bandwidth of Hall and Sheather (1988), Journal of the Royal
+    Statistical Society B 50. Residuals of 0 are excluded: the fit makes one residual 0 per
+    parameter, and rounded or repeated measurements cause further ones. If more than half are 0, but
+    not all, the density is not known.
 
     Args:
-        problem: the objective, with its data.
+        problem: the minimisation problem, with its data.
         residual: shape (rows,).
-        slope: psi of each, shape (rows,).
-        weights: of the rows, shape (rows,).
+        slope: psi of each residual, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
         parameters: how many were fitted.
 
     Returns:
-        The slopes, 0 where the residual is; mean(psi²); mean(psi'), nan where it is not known; and
-        how many rows that density is known from.
+        psi, which is 0 where the residual is 0; mean(psi²); mean(psi'), nan if it is not known; and
+        the number of rows from which the density is estimated.
     """
     row = problem.objective.row
     assert row.sides is not None
@@ -147,14 +149,14 @@ def _kinked_noise(
     width = (1.5 * peak / (2 * at**2 + 1)) ** (1 / 3) * (HALL_SHEATHER_QUANTILE**2 / total) ** (
         1 / 3
     )
-    # no more than lie on the side of fewer rows, twice
+    # at most twice the number of rows on the side with fewer rows
     count = max(min(2 * width, 2 * min(share, 1 - share)) * total, parameters + 1.0)
     summed = np.cumsum(weights[used])
     last = min(int(np.searchsorted(summed, count)), len(used) - 1)
-    # half of the last row lies beyond the window
+    # half of the last row is outside the window
     inside = float(summed[last] - weights[used[last]] / 2)
     density = inside / total / (2 * float(sizes[used[last]]))
-    # below·above is mean(psi²) at the right quantile; that of few rows is too small
+    # below·above equals mean(psi²) at the true quantile; the estimate from few rows is too small
     return slope, below * above, (below + above) * density, int(inside)
 
 
@@ -171,9 +173,9 @@ def rows_by_run(runs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:
     """The share of errors within delta.
 
-    Where delta is far below the noise, few residuals lie within it. So the share is that of a wider
-    window, converted as for Gaussian errors. The window narrows with the number of rows, as in
-    Silverman's rule. A fit draws residuals towards 0: those that would vanish without noise, one
+    If delta is far below the noise, few residuals are within it. So the share is estimated from a
+    wider window and converted as for Gaussian errors. The window narrows with the number of rows,
+    as in Silverman's rule. A fit shrinks residuals towards 0: those that vanish due to the fit, one
     per parameter, are subtracted from the window in proportion to the density at its edge.
     """
     is_used = weights > 0
@@ -182,9 +184,9 @@ def _share_within(residual: Array, weights: Array, delta: float, parameters: int
     sizes, weights = sizes[order], weights[order]
     total = float(np.sum(weights))
     free_rows = max(total - parameters, 1.0)
-    # the median of the residuals that the fit does not draw to 0
+    # the median of the residuals that do not vanish due to the fit
     middle = int(np.searchsorted(np.cumsum(weights) - parameters, free_rows / 2))
-    # 1.4826 makes a median absolute residual a standard deviation of Gaussian noise
+    # 1.4826 converts a median absolute residual to the standard deviation of Gaussian noise
     scale = max(1.4826 * float(sizes[min(middle, len(sizes) - 1)]), 1e-6 * delta)
     window = max(delta, SILVERMAN_WIDTH * scale * total**-0.2)
     inside = float(np.sum(weights[sizes <= window]))
@@ -192,6 +194,7 @@ def _share_within(residual: Array, weights: Array, delta: float, parameters: int
     correction = float(normal_cdf(delta_ratio) - normal_cdf(-delta_ratio)) / float(
         normal_cdf(window_ratio) - normal_cdf(-window_ratio)
     )
-    # drawn inwards by h·delta/curvature each, h adding up to the parameters
+    # shifted inwards by h·delta/curvature each, where the leverages h sum to the number of
+    # parameters
     drawn = parameters * math.exp(-(window_ratio**2) / 2)
     return max(inside - drawn, 1.0) / total * correction

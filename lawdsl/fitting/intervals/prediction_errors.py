@@ -1,8 +1,8 @@
 """Fit + points -> standard errors of its predictions, by the delta method.
 
-error_i = sigma·sqrt(g_iᵀ·(JᵀWJ)⁻¹·g_i), with g_i the gradient of the prediction by the parameters.
-These are errors from the noise of the rows, given that the law is right at the points: the rows do
-not tell how wrong an extrapolated law is.
+error_i = sigma·sqrt(g_iᵀ·(JᵀWJ)⁻¹·g_i), with g_i the gradient of the prediction with respect to the
+parameters. These errors account for the noise of the rows, under the assumption that the law is
+correct at the points; the error of an extrapolated law is not included.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Predictions:
         return np.sqrt(variance) * self.unit_errors * (self.values if self.log else 1.0)
 
 
-@np.errstate(all="ignore")  # an extrapolated law may have no value
+@np.errstate(all="ignore")  # an extrapolated law may be undefined
 def predict_with_errors(problem: Problem, theta: Array, columns: Array) -> Predictions:
-    """Evaluate a fitted law at points, with the errors that the noise of its rows causes there.
+    """Evaluate a fitted law at points, with the standard errors due to the noise of its rows.
 
-    Parameters on a bound count as free: without them the errors would be too small.
+    Parameters on a bound count as free, since the errors would be too small otherwise.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -60,7 +60,7 @@ def predict_with_errors(problem: Problem, theta: Array, columns: Array) -> Predi
 
 
 def problem_at(problem: Problem, columns: Array) -> Problem:
-    """Return the law of a fit at other points, without measurements.
+    """Return the problem of a fit at other points, without measurements.
 
     Args:
         problem: the objective to be minimised, with its data.

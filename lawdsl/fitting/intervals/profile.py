@@ -29,14 +29,15 @@ from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-MAX_PROFILE_EVALUATIONS = 12  # for one end
-# relative to the half width of the interval: tolerance of an end
+MAX_PROFILE_EVALUATIONS = 12  # evaluations for one end
+# tolerance of an end, relative to the half width of the interval
 END_RTOL = 1e-3
-# relative to the last distance from the fit: largest distance of the next point
+# largest distance of the next point from the fit, relative to the last one
 MAX_EXTENSION = 3.0
-# of a free number: further out the data determine no end
+# of an unconstrained parameter: further out the data determine no end
 MAX_PROFILE_FREE = 40.0
-# relative to the objective of the fit: one lower by more belongs to another minimum
+# relative to the objective of the fit: an objective that is lower by more belongs to another
+# minimum
 LOWER_OBJECTIVE_RTOL = 1e-6
 
 
@@ -45,10 +46,12 @@ class Profile:
     """Ends of profile intervals.
 
     Attributes:
-        low, high: shape (parameters,); nan for a parameter without interval, infinite or the bound
-            itself where the data determine no end.
-        lower: parameters with a lower objective than the fit, shape (parameters,); None for none.
-        left_out: how many sets of active bounds were not tried, on which intervals might be wider.
+        low, high: the ends, shape (parameters,); nan for a parameter without interval, infinite or
+            the bound itself if the data do not determine an end.
+        lower: parameters with a lower objective than the fit, shape (parameters,); None if none
+            were found.
+        left_out: the number of active sets that were not tried, with which intervals might be
+            wider.
     """
 
     low: Array
@@ -69,22 +72,23 @@ def profile(
     """Compute profile intervals.
 
     Args:
-        problem: the objective with its data; no bound may depend on other parameters.
+        problem: the minimisation problem, in which no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        excluded: parameters on a bound, or undetermined by the data, shape (parameters,): they have
-            no interval. With `bounded`, one on a numeric bound has an interval from there.
+        excluded: the mask of parameters on a bound, or not determined by the data, shape
+            (parameters,), which have no interval. With `bounded`, a parameter on a numeric bound
+            has an interval that starts at the bound.
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
-        bounded: the fit with the bounds that depend on other parameters, which are enforced.
+        bounded: the problem with the bounds that depend on other parameters, which are enforced.
     """
     linearised = linearised_errors(problem, theta, excluded, level, groups)
     base = float(problem.losses(linearised.free[None])[0])
     residual = problem.residuals(linearised.free[None])[0]
     rise = noise_of(problem, residual, int(np.sum(~excluded)), groups).rise(level)
-    # bounds between parameters were relaxed for the search, but an interval must not leave them
+    # bounds between parameters were relaxed for the search, but an interval must satisfy them
     coupled = bounded if bounded and any(t.coupled for t in bounded.transforms) else None
     bounds = None if coupled is None else ConstrainedFit(problem, coupled, theta)
-    # where the delta method puts the ends: the first guess of the search
+    # the ends by the delta method are the initial guess of the search
     width = np.sqrt(np.diag(linearised.covariance))
     search = _EndSearch(problem, linearised.free, width, base, rise * linearised.inflation, bounds)
     searched = np.flatnonzero(~excluded)
@@ -101,7 +105,7 @@ def profile(
         inflation = float(
             linearised_errors(untransformed, theta, others, level, groups).inflation[j]
         )
-        if inflation == np.inf:  # one run alone determines the parameter
+        if inflation == np.inf:  # only one run determines the parameter
             low[j], high[j] = (bound, np.inf) if inwards > 0 else (-np.inf, bound)
             continue
         side = _search_from_bound(untransformed, coupled, theta, j, base, rise * inflation)
@@ -109,7 +113,7 @@ def profile(
         low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
         best.append((side.lowest, side.lowest_theta))
     lowest, lower = min(best, key=lambda pair: pair[0])
-    # a profile that falls below the fit has met a better minimum, which is reported
+    # a profile that falls below the fit has found a better minimum, which is reported
     better = lowest < base * (1 - LOWER_OBJECTIVE_RTOL) - problem.exact
     left_out = 0 if bounds is None else bounds.left_out
     return Profile(low, high, lower if better else None, left_out)
@@ -118,8 +122,9 @@ def profile(
 def _active_numeric_bound(
     bounded: Problem, theta: Array, number: int
 ) -> tuple[float, float] | None:
-    """The numeric bound on which a parameter lies and the direction into its domain; None without
-    an active bound."""
+    """The numeric bound on which a parameter lies, and the direction into its domain; None without
+    an active bound.
+    """
     transform = bounded.transforms[number]
     if transform.coupled or transform.lower is transform.upper:
         return None
@@ -138,10 +143,11 @@ def _search_from_bound(
     base: float,
     rise: float,
 ) -> _EndSearch:
-    """The search for the end of an interval that begins on a bound."""
+    """The search for the end of an interval that starts on a bound."""
     free = to_free(untransformed.transforms, theta[None])
     local = untransformed.local_model(free, exact=False)
-    # on a bound the objective has a slope, too, not only a curvature: the nearer of both ends
+    # on a bound the objective has a slope in addition to a curvature: the nearer of both ends is
+    # used
     slope = abs(float(local.gradient[0, number])) / rise
     curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
     width = 1 / max(slope, np.sqrt(curvature / 2), 1e-300)
@@ -153,17 +159,17 @@ def _search_from_bound(
 
 
 class _EndSearch:
-    """The state of the search for the ends of intervals: one row per end.
+    """The state of the search for the ends of intervals, one row per end.
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
+        free: its unconstrained parameters, shape (parameters,).
         width: an estimate of the half width of each interval, shape (parameters,).
         base: the objective of the fit.
-        rise: the rise of the objective at the ends of each interval, shape (parameters,).
-        bounds: the fit with bounds that depend on other parameters, if there are any.
-        widest: the distance beyond which the data determine no end; for a parameter without bounds
-            in half widths, where these are above 1.
+        rise: the increase of the objective at the ends of each interval, shape (parameters,).
+        bounds: the problem with bounds that depend on other parameters, if there are any.
+        widest: the distance beyond which the data do not determine an end; for a parameter without
+            bounds, in half widths if these are above 1.
     """
 
     def __init__(
@@ -178,7 +184,8 @@ class _EndSearch:
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
-        # without bounds the free number is the parameter itself, whose scale depends on its unit
+        # without bounds the unconstrained value is the parameter itself, whose scale depends on its
+        # unit
         unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
         self.rises = rise
         self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
@@ -187,22 +194,23 @@ class _EndSearch:
 
     @property
     def lowest_theta(self) -> Array:
-        """The parameters with the lowest objective that the search has met."""
+        """The parameters with the lowest objective that the search has found."""
         return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
 
     def run(self, numbers: NDArray[np.int64], side: Array) -> None:
         """Search for the ends of intervals, one per number and side.
 
         Args:
-            numbers: of the parameters, shape (ends,).
+            numbers: the positions of the parameters, shape (ends,).
             side: -1 or 1 for the lower or upper end, shape (ends,).
         """
         self.number, self.centre = numbers, self.fit[numbers]
-        # sqrt(rise) is nearly linear in the distance; here it is scaled to 1 at the end
+        # sqrt(increase) is nearly linear in the distance; here it is scaled to 1 at the end
         self.rise = self.rises[numbers]
         self.widest = self.widest_of[numbers]
         self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
-        # the bracket: largest distance with too small a rise, smallest with too large a rise
+        # the bracket: the largest distance with too small an increase, and the smallest with too
+        # large a one
         self.inside = np.zeros(len(side))
         self.inside_root = np.zeros(len(side))
         self.outside = np.full(len(side), np.nan)
@@ -234,7 +242,8 @@ class _EndSearch:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(losses - self.base, 0.0) / self.rise[going])
-        # no value there counts as far beyond the end, so the bracket closes towards the fit
+        # a point without a value is treated as far beyond the end, so that the bracket closes
+        # towards the fit
         root = np.where(np.isfinite(root), root, 1e6)
         usable = np.isfinite(losses)
         self.free[going[usable]] = reached[usable]
@@ -244,7 +253,7 @@ class _EndSearch:
         self.inside_root[going[small]] = root[small]
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
-        # the last secant through the fit costs nothing and gains the remaining digits
+        # the last secant through the fit costs nothing and yields the remaining digits
         done = np.abs(root - 1) <= END_RTOL
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
         unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
@@ -254,7 +263,7 @@ class _EndSearch:
         return True
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Minimise over all free numbers but one; return points and objectives."""
+        """Minimise over all unconstrained parameters but one; return points and objectives."""
         if self.bounds is not None:
             return self.bounds.minimise(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)
@@ -269,10 +278,12 @@ class _EndSearch:
         low, high = self.inside_root[going], self.outside_root[going]
         bracketed = np.isfinite(far)
         with np.errstate(all="ignore"):
-            # at least a tenth of the bracket goes in each round, however curved the profile is
+            # at least a tenth of the bracket is removed in each round, however curved the profile
+            # is
             share = np.clip((1 - low) / (high - low), 0.1, 0.9)
             between = near + share * (far - near)
-            # 2 % beyond the secant, so that the end is bracketed if the profile is slightly concave
+            # 2 % beyond the secant, so that the end is bracketed even if the profile is slightly
+            # concave
             further = np.where(low > 1 / MAX_EXTENSION, 1.02 / low, MAX_EXTENSION)
         away = np.where(bracketed, between, near * further)
         away = np.where(~bracketed & (near == 0), self.away[going] * MAX_EXTENSION, away)
@@ -281,7 +292,7 @@ class _EndSearch:
 
 def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
     if task.problem.penalty is not None and task.groups is not None:
-        # by runs the rise of the objective at an end differs between parameters
+        # by runs the increase of the objective at an end differs between parameters
         message = "profile intervals by run do not take priors"
         help = "ask for --intervals delta or bootstrap, or leave --run out"
         return Diagnostic("F0138", message, "warning", help=help)

@@ -1,6 +1,6 @@
-"""Fit + values of some parameters -> the least objective there, over the other parameters.
+"""Fit + values of some parameters -> the minimum of the objective over the other parameters.
 
-This is the curve, or surface, on which a profile interval lies; `profile` searches for its ends.
+This is the profile, a curve or surface; `profile` searches for the ends of its intervals.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ from lawdsl.fitting.transforms import to_free, to_parameters, without_coupled_li
 
 Array = NDArray[np.float64]
 
-# times the error of a free number: further out the law is far from its linearisation
+# times the error of an unconstrained parameter: further out the law is far from its linearisation
 MAX_START_SHIFT = 20.0
 
 
 @dataclass(frozen=True)
 class ProfiledFit:
-    """A fit whose objective is followed along its parameters.
+    """A fit whose objective is profiled along its parameters.
 
     Attributes:
-        problem: the objective with its data, without bounds that depend on other parameters.
-        bounded: with these bounds.
+        problem: the minimisation problem without bounds that depend on other parameters.
+        bounded: the problem with these bounds.
         theta: the fitted parameters, shape (parameters,).
-        base: the objective there.
-        rise: how far the objective rises at the ends of the interval of each parameter, shape
+        base: the objective at the fit.
+        rise: the increase of the objective at the ends of the interval of each parameter, shape
             (parameters,).
         dof: residual degrees of freedom.
-        quantile: of Student's t at the level of the intervals.
-        half: half the width of the linearised interval of each free number, shape (parameters,).
-        covariance: of the free numbers, linearised, shape (parameters, parameters).
+        quantile: the quantile of Student's t at the level of the intervals.
+        half: half the width of the linearised interval of each unconstrained parameter, shape
+            (parameters,).
+        covariance: the covariance of the unconstrained parameters, linearised, shape (parameters,
+            parameters).
     """
 
     problem: Problem
@@ -54,7 +56,7 @@ class ProfiledFit:
 
     @property
     def free(self) -> Array:
-        """The free numbers of the fit, shape (parameters,)."""
+        """The unconstrained parameters of the fit, shape (parameters,)."""
         return to_free(self.problem.transforms, self.theta[None])[0]
 
 
@@ -71,7 +73,7 @@ def profiled_fit(
     Args:
         problem: the objective with its data.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound, shape (parameters,).
+        on_bound: the mask of parameters on a bound, shape (parameters,).
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
     """
@@ -96,20 +98,21 @@ def profiled_fit(
 
 @np.errstate(all="ignore")
 def least_objectives(fit: ProfiledFit, numbers: tuple[int, ...], free: Array) -> Array:
-    """The least objective where some free numbers are fixed: shape (points,).
+    """The profile of the objective, for fixed values of some unconstrained parameters: shape
+    (points,).
 
     Args:
         fit: the fit.
-        numbers: of the parameters that are fixed; bounds that depend on others are kept where it is
-            one.
-        free: their free numbers, shape (points, numbers).
+        numbers: the positions of the fixed parameters; bounds that depend on others are enforced if
+            there is one of them.
+        free: the fixed unconstrained values, shape (points, numbers).
     """
     hessian = fit.problem.local_model(fit.free[None], exact=False).hessian[0]
     others = [i for i in range(len(fit.theta)) if i not in numbers and np.isfinite(fit.half[i])]
     starts = np.repeat(fit.free[None], len(free), axis=0)
     shift = free - fit.free[list(numbers)]
     if others:
-        # where the quadratic approximation of the objective has its minimum
+        # the minimum of the quadratic approximation of the objective
         inner = hessian[np.ix_(others, others)]
         response = np.linalg.lstsq(inner, hessian[np.ix_(others, numbers)], rcond=None)[0]
         most = MAX_START_SHIFT * fit.half[others]
@@ -125,17 +128,18 @@ def least_objectives(fit: ProfiledFit, numbers: tuple[int, ...], free: Array) ->
 
 
 def moved_to_minimum(problem: Problem, theta: Array) -> Problem:
-    """Some rows of a fit, with measurements moved so that its parameters are their minimum too.
+    """Some rows of a fit, with measurements shifted such that its parameters are their minimum,
+    too.
 
-    A sample of rows has a minimum of its own. Its residuals there are kept, and the law is put back:
-    y·law(theta)/law(own minimum) where the objective compares logarithms, else the difference is
-    added.
+    A sample of rows has a different minimum. Its residuals there are retained, and the measurements
+    are shifted: y·law(theta)/law(minimum of the sample) if the objective compares logarithms, else
+    the difference is added.
 
     Args:
-        problem: the objective with the rows of the sample.
+        problem: the minimisation problem with the rows of the sample.
         theta: the parameters of the fit to all rows, shape (parameters,).
     """
-    for _ in range(2):  # the law is not linear
+    for _ in range(2):  # repeated, since the law is not linear
         free = to_free(problem.transforms, theta[None])
         with np.errstate(all="ignore"):
             own = to_parameters(problem.transforms, newton_batch(project(problem), free)[0])
@@ -151,8 +155,9 @@ def moved_to_minimum(problem: Problem, theta: Array) -> Problem:
 
 
 def joint_ratio(fit: ProfiledFit, level: float) -> float:
-    """The rise at the border of the joint region of two parameters, over that at the ends of an
-    interval: 2·F(level; 2, dof)/t² (Bates and Watts (1988), chapter 6).
+    """The ratio of the increase of the objective at the boundary of the joint region of two
+    parameters to that at the ends of an interval: 2·F(level; 2, dof)/t² (Bates and Watts (1988),
+    chapter 6).
 
     Args:
         fit: the fit.

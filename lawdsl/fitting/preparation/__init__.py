@@ -1,1 +1,3 @@
-"""Law -> what the numerical stages of a fit use: compiled functions, names, findings of algebra."""
+"""Law -> the inputs of the numerical stages of a fit: compiled functions, names, results of
+algebra.
+"""

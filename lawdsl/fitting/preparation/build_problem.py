@@ -1,7 +1,7 @@
 """Law + rows + objective -> Problem: the compiled model of the law, its data and its parameters.
 
-A law with many parameters in index sets is computed on arrays; any other law is compiled to a tape,
-as its logarithm where that is linear in more parameters.
+A law with many parameters in index sets is evaluated on arrays; any other law is compiled to a
+tape, as its logarithm if that is linear in more parameters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-# a law with index sets and at most so many parameters is written out, term by term
+# a law with index sets and at most so many parameters is expanded, term by term
 MAX_WRITTEN_OUT_PARAMETERS = 16
 
 
@@ -45,11 +45,11 @@ class CompiledLaw:
     """A law, or its logarithm, compiled for fits to any rows.
 
     Attributes:
-        model: columns, shape (columns, rows) -> the law on them.
+        model: the function from columns, shape (columns, rows), to the law on them.
         transforms: the transforms of the parameters.
-        exponential: whether it is the logarithm that is compiled.
-        variables: how many of the columns are variables of the law; None for all.
-        rests: for each further column, the positions of those that it is 1 minus.
+        exponential: whether the logarithm is compiled.
+        variables: the number of columns that are variables of the law; None for all.
+        rests: for each further column, which is 1 minus others, the positions of these.
     """
 
     model: Callable[[Array], Model | ArrayModel]
@@ -61,7 +61,7 @@ class CompiledLaw:
     def problem(
         self, columns: Array, target: Array, objective: Objective, weights: Array | None
     ) -> Problem:
-        """Build the problem of a fit to rows; the arguments are those of `problem_of`."""
+        """Build the problem of a fit to rows; the arguments are as for `problem_of`."""
         for numbers in self.rests:
             columns = np.vstack([columns, rest_of(columns[list(numbers)])])
         model, count = self.model(columns), self.variables
@@ -70,7 +70,7 @@ class CompiledLaw:
 
 @dataclass(frozen=True)
 class SolvedFactors:
-    """A law in which some parameters stand for their exponentials, in which it is linear.
+    """A law in which some parameters are replaced by their exponentials, in which it is linear.
 
     Attributes:
         compiled: the law.
@@ -81,7 +81,9 @@ class SolvedFactors:
     factors: frozenset[int]
 
     def problem(self, problem: Problem) -> Problem:
-        """Build the problem of fitting the law in these parameters, with the same free numbers."""
+        """Build the problem of fitting the law in these parameters, with the same unconstrained
+        parameters.
+        """
         posed = self.compiled.problem(
             problem.columns, problem.target, problem.objective, problem.weights
         )
@@ -99,9 +101,9 @@ def problem_of(
 
     Args:
         law: the law.
-        columns: its variables in its order, shape (variables, rows).
-        target: measured values of its output, shape (rows,).
-        objective: what to minimise.
+        columns: the variables in the law's order, shape (variables, rows).
+        target: the measured values of the output, shape (rows,).
+        objective: the objective to minimise.
         weights: the weights of the rows, shape (rows,).
     """
     return compile_law(law, objective.log).problem(columns, target, objective, weights)
@@ -113,7 +115,7 @@ def compile_law(law: Law, log: bool, searched: frozenset[str] = frozenset()) -> 
     Args:
         law: the law.
         log: whether residuals are those of logarithms.
-        searched: parameters that are not solved for, although the law may be linear in them.
+        searched: parameters that are searched for, although the law may be linear in them.
     """
     if is_computed_on_arrays(law):
         no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)), searched)
@@ -128,13 +130,13 @@ def _without(law: Law, linear: tuple[int, ...], searched: frozenset[str]) -> tup
 
 
 def solved_factors(law: Law) -> SolvedFactors | None:
-    """Reparametrise a law for a search: e^S is a linear parameter where the law is linear in e^S.
+    """Reparametrise a law for a search: e^S is a linear parameter if the law is linear in e^S.
 
     Args:
         law: the law.
 
     Returns:
-        None where no parameter can be replaced.
+        The reparametrised law; None if no parameter can be replaced.
     """
     if law.declarations.schema is not None:
         return None
@@ -159,8 +161,8 @@ def problem_of_logarithms(
         problem: the objective to be minimised, with its data.
 
     Returns:
-        The problem; None where the logarithm is not linear in more parameters than the law, a
-        measured value is not positive, or residuals are those of logarithms already.
+        The problem; None if the logarithm is not linear in more parameters than the law, a measured
+        value is not positive, or residuals are those of logarithms already.
     """
     if problem.objective.log or law.declarations.schema is not None:
         return None
@@ -174,7 +176,7 @@ def problem_of_logarithms(
 def _compiled(
     law: Law, form: tuple[sp.Expr, tuple[int, ...], bool], rests: dict[str, list[str]]
 ) -> CompiledLaw:
-    """A form of a law that `compared_expression` gives, compiled."""
+    """Compile a form of a law that `compared_expression` returns."""
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = form
@@ -210,13 +212,14 @@ def remaining_shares(law: Law) -> dict[str, list[str]]:
 
 
 def is_computed_on_arrays(law: Law) -> bool:
-    """Whether a law with index sets is computed on arrays, with an axis for each index. One with
-    few parameters is written out instead, which gives it second derivatives."""
+    """Whether a law with index sets is evaluated on arrays, with an axis per index. A law with few
+    parameters is expanded instead, which provides second derivatives.
+    """
     return law.declarations.schema is not None and len(law.parameters) > MAX_WRITTEN_OUT_PARAMETERS
 
 
 def is_large(law: Law) -> bool:
-    """Whether a law with index sets has too many parameters for algebra about each of them."""
+    """Whether a law with index sets has too many parameters for algebra on each of them."""
     return law.declarations.schema is not None and len(law.parameters) > MAX_HESSIAN_PARAMETERS
 
 
@@ -228,7 +231,7 @@ def compile_array_model(
     Args:
         law: the law, with its labels.
         columns: its variables, shape (variables, rows).
-        searched: parameters that are not solved for, although the law may be linear in them.
+        searched: parameters that are searched for, although the law may be linear in them.
     """
     schema = law.declarations.schema
     assert schema is not None
@@ -244,12 +247,12 @@ def compile_array_model(
 
 
 def _with_constant_inputs(tape: Tape, count: int, values: list[float]) -> Tape:
-    """A tape whose inputs from `count` on have become constants."""
+    """A tape in which the inputs from `count` on are replaced by constants."""
     steps = []
     for step in tape.instructions:
         number = step.value if step.op == "input" else None
         if isinstance(number, int) and number >= count:
-            # repr gives the decimal that was written, which is exact as a rational
+            # repr yields the decimal that was written, which is exact as a rational number
             step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
         steps.append(step)
     return Tape(tuple(steps), count, tape.outputs)

@@ -1,6 +1,6 @@
 """Law + problem -> the criterion by which a parameter is chosen before the others.
 
-The algebra of it: the functions of the variables in which log(L - c) is linear, on the rows.
+The algebra of the criterion: the functions of the variables in which log(L - c) is linear.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> Lin
 
     Args:
         law: the law.
-        problem: the objective with its data, with the parameter free.
-        choice: which parameter is chosen.
+        problem: the minimisation problem in which the parameter is free.
+        choice: the choice that the law declares.
 
     Raises:
-        LawdslError: a law or table on which the criterion cannot choose; F0124.
+        LawdslError: a law or table for which the criterion is not defined; F0124.
     """
     number = [q.name for q in law.parameters].index(choice.name)
     lower = problem.transforms[number].lower

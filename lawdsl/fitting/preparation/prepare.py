@@ -1,4 +1,4 @@
-"""Law -> PreparedLaw: the stage of a fit before its search, in which algebra is done or deferred."""
+"""Law -> PreparedLaw: the stage of a fit in which algebra is performed, or deferred until needed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
     """Prepare a law for the numerical stages of a fit.
 
     Args:
-        law: the law; if it has index sets, at its labels.
+        law: the law; a law with index sets at its labels.
         with_priors: whether the fit has the priors of the law. Then a parameter with a prior on its
             logarithm is searched for, not solved for, although the law may be linear in it.
     """
@@ -56,7 +56,7 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
         return forms(objective.log).problem(columns, target, objective, weights)
 
     def with_solved_factors(problem: Problem) -> Problem | None:
-        # a prior on S is none on exp(S)
+        # a prior on S is not a prior on exp(S)
         solved = None if problem.exponential or problem.penalty is not None else factors()
         return None if solved is None else solved.problem(problem)
 
@@ -91,7 +91,7 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
 
 
 def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:
-    """What a fit needs of the symmetries of a law.
+    """The properties of the symmetries of a law that a fit needs.
 
     Args:
         symmetries: the symmetries of the law, whose directions no data can determine.

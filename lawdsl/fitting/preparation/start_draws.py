@@ -1,4 +1,6 @@
-"""Law + columns -> values of its parameters for starts, at scales that its expression sets."""
+"""Law + columns -> random values of its parameters for starts, at scales derived from its
+expression.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.fitting.preparation.breakpoint_draws import between_rows
 from lawdsl.fitting.preparation.build_problem import is_computed_on_arrays
 from lawdsl.fitting.preparation.start_scales import draw_scaled_to_terms
 from lawdsl.law.law import Law, Quantity
@@ -19,12 +22,12 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
     Args:
         law: the law.
         columns: its variables, shape (variables, rows).
-        draws: how many values of each parameter.
+        draws: the number of values of each parameter.
         seed: the seed of the values that are scaled to the terms of the law.
-        rng: of the others.
+        rng: the random generator of the other values.
 
     Returns:
-        Shape (draws, parameters), or twice as many where the terms of the law set scales.
+        Shape (draws, parameters), or (2·draws, parameters) if the terms of the law define scales.
     """
     if is_computed_on_arrays(law):
         return _draw_families(law, draws, rng)
@@ -32,11 +35,12 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
     near += [1 / column for column in near]
     theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
     scaled = draw_scaled_to_terms(law, columns, theta, np.random.default_rng((seed, 1)))
-    return theta if scaled is None else np.concatenate([theta, scaled])
+    theta = theta if scaled is None else np.concatenate([theta, scaled])
+    return between_rows(law, columns, theta, np.random.default_rng((seed, 2)))
 
 
 def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.Generator) -> Array:
-    """Values of one parameter: of order 1 in an exponent, else also of the size of the data."""
+    """Values of one parameter: of order 1 in an exponent, else also of the magnitude of the data."""
     size = np.exp(rng.uniform(np.log(0.03), np.log(3.0), draws))
     if not _in_exponent(law.expression, q.symbol):
         for sizes in near:
@@ -54,8 +58,9 @@ def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.G
 
 
 def _draw_families(law: Law, draws: int, rng: np.random.Generator) -> Array:
-    """Draw the elements of index sets: in each draw those of one family are of one size, since the
-    effects of all domains add up."""
+    """Draw the elements of index sets: in each draw the elements of a family have one magnitude,
+    since the effects of all domains are summed.
+    """
     sizes: dict[str, Array] = {}
     families = []
     for q in law.parameters:
@@ -67,7 +72,7 @@ def _draw_families(law: Law, draws: int, rng: np.random.Generator) -> Array:
 
 
 def _map_into_domain(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
-    """Map values of any sign into a domain, on the sides on which numbers bound it."""
+    """Map values of any sign into a domain that is bounded by numbers."""
     lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
     upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
     if lower and upper:

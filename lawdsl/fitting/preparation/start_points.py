@@ -1,4 +1,4 @@
-"""Law -> the starts that its file declares, and values of its parameters inside their domains."""
+"""Law -> the starts that its file declares, and parameter values inside their domains."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 def declared_points(law: Law) -> tuple[Array, int]:
     """The starts that the file declares: its points, and the product of its grids.
 
-    A parameter that no `start` names begins at a value of order 1 inside its domain.
+    A parameter without a `start` statement starts at a value of order 1 inside its domain.
 
     Args:
         law: the law.
 
     Returns:
-        Parameters, shape (starts, parameters), and how many declared starts were excluded because
-        they lie outside the law's domain.
+        Parameters, shape (starts, parameters), and the number of declared starts excluded because
+        they are outside the law's domain.
 
     Raises:
         LawdslError: the law declares no starts, or none inside its domain (F0106).
@@ -52,7 +52,7 @@ def declared_points(law: Law) -> tuple[Array, int]:
 
 
 def values_at_start(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
-    """Parameter values at a declared start, shape (parameters,); None if outside the domain.
+    """Parameter values at a declared start, shape (parameters,); None if it is outside the domain.
 
     Args:
         law: the law.
@@ -92,7 +92,7 @@ def _points(law: Law) -> Iterator[dict[str, sp.Expr]]:
 
 
 def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
-    """The cross product of the file's grids, each target's values in their order."""
+    """The Cartesian product of the file's grids, the values of each target in their order."""
     axes: dict[str, list[sp.Expr]] = {}
     for grid in law.declarations.grids:
         for target in grid.targets:
@@ -104,9 +104,9 @@ def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
 
 
 def _axis(law: Law, target: tree.Formula, numbers: tuple[float, ...]) -> tuple[str, list[sp.Expr]]:
-    """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
+    """The parameter and the values of one grid target: A, log(A) or log(A - limit)."""
     parsed = read_target(target)
-    assert parsed is not None  # the file was checked
+    assert parsed is not None  # the file has been checked
     values = [sp.Float(x, 17) for x in numbers]
     if parsed.log:
         values = [sp.exp(x) for x in values]

@@ -1,9 +1,9 @@
 """Law + columns -> starting values scaled to the terms of the law on the data.
 
 In exp(a + b*x) only b times the spread of x matters; in exp(-((x - d)/w)^2) a peak lies within the
-data and is not wider than their range. So the expression is read from the inside out: each term
-inside a function gets a size of order 1, which sets its coefficient, and a location is drawn among
-the data.
+data and is not wider than their range. So the expression is traversed from the inside out: each
+term inside a function is scaled to order 1, which determines its coefficient, and a location is
+drawn from the data.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
-MEASURED_ROWS = 64  # on which terms are evaluated
-# least and largest spread of a term inside a function, over the rows
+MEASURED_ROWS = 64  # rows on which terms are evaluated
+# smallest and largest spread of a term inside a function, over the rows
 MIN_TERM_SPREAD, MAX_TERM_SPREAD = 0.03, 30.0
 # largest spread of a sum of several terms
 MAX_SUM_SPREAD = 5.0
-# relative to the largest singular value: a combination of terms that varies less is rounding
+# relative to the largest singular value: a combination of terms that varies less is rounding error
 COMBINATION_RTOL = 1e-9
 # the centre of an exponent is drawn within ± this: exp(3.5) is about 33
 MAX_EXPONENT_CENTRE = 3.5
@@ -41,12 +41,12 @@ def draw_scaled_to_terms(
     Args:
         law: the law, without index sets that are computed on arrays.
         columns: its variables, shape (variables, rows).
-        values: the values of the parameters without a scale in the expression, shape (draws,
-            parameters).
-        rng: of the draws.
+        values: the values of the parameters whose scale the expression does not determine, shape
+            (draws, parameters).
+        rng: the random generator of the draws.
 
     Returns:
-        Values, shape (draws, parameters); None where the expression sets no scale at all.
+        Values, shape (draws, parameters); None if the expression determines no scale.
     """
     signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
     if not _sets_a_scale(law.expression, frozenset(q.symbol for q in law.parameters), signed):
@@ -61,8 +61,9 @@ def draw_scaled_to_terms(
 def _sets_a_scale(
     expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
 ) -> bool:
-    """Whether an expression sets the scale of any parameter: inside a function, in an exponent that
-    depends on the data, or as a location of parameters of any sign."""
+    """Whether an expression determines the scale of any parameter: inside a function, in an
+    exponent that depends on the data, or as a location.
+    """
     for node in sp.preorder_traversal(expression):
         symbols = node.free_symbols
         if isinstance(node, ANALYTIC) and symbols & parameters:
@@ -125,12 +126,12 @@ class _ExpressionTraversal:
         for symbol, term in constants:
             if symbol in self.drawn:
                 continue
-            others = np.mean(self._on_rows(argument - term), axis=1)
+            others = np.mean(self._values_on_rows(argument - term), axis=1)
             centre = self.rng.uniform(-MAX_EXPONENT_CENTRE, MAX_EXPONENT_CENTRE, len(self.values))
             self._set(symbol, (centre - others) / float(sp.diff(term, symbol)))
 
     def _is_function_of_data(self, term: sp.Expr) -> bool:
-        """Whether a term is a parameter, with no value yet, times a function of the data alone."""
+        """Whether a term is a parameter without a value yet, times a function of the data only."""
         symbols = term.free_symbols & self.numbers.keys() - self.drawn
         if len(symbols) != 1 or symbols != term.free_symbols & self.numbers.keys():
             return False
@@ -138,13 +139,14 @@ class _ExpressionTraversal:
         return bool(rest.free_symbols) and not rest.free_symbols & self.numbers.keys()
 
     def _scale_sum(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
-        """Scale the sum of several functions of the data: similar ones, such as log(x) and its
-        square, would otherwise be drawn large and cancel by chance alone."""
+        """Scale the sum of several functions of the data; similar functions, such as log(x) and its
+        square, would otherwise get large values that cancel only by chance.
+        """
         if len(functions) < 2:
             for term in functions.values():
                 self._scale_term(term)
             return
-        columns = [self._on_rows(sp.diff(term, s))[0] for s, term in functions.items()]
+        columns = [self._values_on_rows(sp.diff(term, s))[0] for s, term in functions.items()]
         basis = np.stack(columns, axis=1)
         basis = basis - np.mean(basis, axis=0)
         scale = np.std(basis, axis=0)
@@ -154,7 +156,8 @@ class _ExpressionTraversal:
         significant = widths > COMBINATION_RTOL * widths[0]
         draws, count = len(self.values), int(significant.sum())
         size = np.exp(self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_SUM_SPREAD), (draws, 1)))
-        # singular vectors have length 1 over all rows: the root gives the sum the spread `size`
+        # singular vectors have length 1 over all rows: the square root gives the sum the spread
+        # `size`
         components = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
         values = (components / widths[significant]) @ directions[significant] / scale
         for symbol, value in zip(functions, values.T, strict=True):
@@ -169,14 +172,14 @@ class _ExpressionTraversal:
             rest = term / factor
             if symbol in rest.free_symbols or not rest.free_symbols - self.numbers.keys():
                 continue
-            spread = np.std(self._on_rows(rest), axis=1)
+            spread = np.std(self._values_on_rows(rest), axis=1)
             order = float(power)
             size = np.exp(
                 self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_TERM_SPREAD), len(spread))
             )
             with np.errstate(all="ignore"):
                 value = spread ** (-1 / order) * size ** np.sign(order)
-            # with an even power the term has one sign, whatever that of the factor
+            # with an even power the sign of the term does not depend on that of the factor
             if order % 2:
                 value = value * self.rng.choice([-1.0, 1.0], len(spread))
             self._set(symbol, value)
@@ -196,12 +199,12 @@ class _ExpressionTraversal:
         if len(locations) != 1 or locations[0][0] in self.drawn or not data.free_symbols:
             return
         symbol, factor = locations[0]
-        on_rows = self._on_rows(data)
+        on_rows = self._values_on_rows(data)
         low, high = np.min(on_rows), np.max(on_rows)
         if np.isfinite(low + high) and low < high:
             self._set(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
 
-    def _on_rows(self, formula: sp.Expr) -> Array:
+    def _values_on_rows(self, formula: sp.Expr) -> Array:
         """The values of a part of the expression for all draws, shape (draws, rows)."""
         tape = compile_tape([formula], [*self.inputs, *self.numbers])
         inputs = [*self.cache, *(column[:, None] for column in self.values.T)]
@@ -209,7 +212,7 @@ class _ExpressionTraversal:
         return np.broadcast_to(evaluate(tape, inputs)[0], shape)
 
     def _set(self, symbol: sp.Symbol, value: Array) -> None:
-        """Set a parameter to the drawn values that lie in its domain."""
+        """Set a parameter to those drawn values that are in its domain."""
         number = self.numbers[symbol]
         value = _with_sign_of_domain(self.quantities[number], value)
         usable = np.isfinite(value) & _in_domain(self.quantities[number], value)
@@ -218,18 +221,18 @@ class _ExpressionTraversal:
 
 
 def only_parameter(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
-    """Return the one parameter in a term.
+    """Return the only parameter in a term.
 
     Args:
         term: the term, with exactly one parameter.
-        parameters: symbol -> its number.
+        parameters: symbol -> its position.
     """
     (symbol,) = term.free_symbols & parameters.keys()
     return symbol
 
 
 def _with_sign_of_domain(q: Quantity, value: Array) -> Array:
-    """Values with the sign of the domain, where that is one-sided."""
+    """Values with the sign of the domain, if that is one-sided."""
     if any(b.lower and b.limit.is_nonnegative for b in q.bounds):
         return np.abs(value)
     if any(not b.lower and b.limit.is_nonpositive for b in q.bounds):

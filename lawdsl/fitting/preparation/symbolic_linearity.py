@@ -13,14 +13,15 @@ from lawdsl.law.law import Law
 def compared_expression(
     law: Law, log: bool, opaque: tuple[str, ...] = ()
 ) -> tuple[sp.Expr, tuple[int, ...], bool]:
-    """The expression that a fit computes: the law, or its logarithm where that is linear in more.
+    """The expression that a fit evaluates: the law, or its logarithm if that is linear in more
+    parameters.
 
     exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
 
     Args:
         law: the law.
         log: whether residuals are those of logarithms.
-        opaque: names of definitions that stay symbols, because columns of their values exist.
+        opaque: names of definitions that stay symbols, since columns of their values exist.
 
     Returns:
         The expression; the positions of the parameters in which it is jointly linear, except for
@@ -41,11 +42,11 @@ def compared_expression(
 
 
 def exponentials_as_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
-    """Replace S by e^S wherever that makes the law linear in more: exp(S + t*x) is e^S times
-    exp(t*x).
+    """Replace S by e^S wherever that makes the law linear in more parameters: exp(S + t*x) is e^S
+    times exp(t*x).
 
     The symbol S then stands for e^S, which is above 0. A parameter that also occurs outside of such
-    exponentials, as in exp(S + t*x) + S*y, is kept: it cannot stand for both.
+    exponentials, as in exp(S + t*x) + S*y, is not replaced, since it cannot stand for both.
 
     Returns:
         The expression, and the parameters that stand for their exponentials; None where no
@@ -79,7 +80,7 @@ def exponentials_as_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] |
 
 
 def _is_plain_term(argument: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Whether a symbol is a term of a sum, and nowhere else in it."""
+    """Whether a symbol is a term of a sum, and does not occur elsewhere in it."""
     rest = argument - symbol
     return symbol not in rest.free_symbols
 
@@ -87,7 +88,7 @@ def _is_plain_term(argument: sp.Expr, symbol: sp.Symbol) -> bool:
 def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
     """Positions of the parameters in which an expression of a law is jointly linear.
 
-    Parameters that are bounded on both sides are left out.
+    Parameters that are bounded on both sides are excluded.
 
     Args:
         law: the law.
@@ -110,7 +111,8 @@ def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
 
 def coefficients(law: Law) -> frozenset[int]:
     """Positions of the parameters of any sign in which a law, or its logarithm, is jointly linear:
-    those of a regression, and of the exponential of one."""
+    the coefficients of a regression, or of the exponential of one.
+    """
     symbols = [q.symbol for q in law.parameters if not q.bounds]
     with bounded(law.declarations):
         linear_symbols = _linear_symbols(law.expression, symbols)
@@ -128,8 +130,9 @@ def _linear_symbols(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp
 
 
 def _with_linear_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
-    """The parameters among `chosen` whose bounds are linear too. Least squares for linear
-    parameters cannot enforce a nonlinear bound, nor one on a parameter that is not solved for."""
+    """The parameters among `chosen` whose bounds are linear, too. Least squares for linear
+    parameters cannot enforce a nonlinear bound, nor one on a parameter that is searched for.
+    """
     remaining = set(chosen)
     for q in reversed(law.parameters):  # a bound depends on earlier parameters only
         for bound in q.bounds:

@@ -1,4 +1,4 @@
-"""Law + a point -> the part of its formula that has no value there, whatever the parameters."""
+"""Law + a point -> the part of its formula that is undefined there, whatever the parameters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,20 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from lawdsl.law.functions import Choice
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
+
+
+def _taken(e: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The expression without the parts that a point does not take, as far as the point tells."""
+    for piece in e.atoms(Choice):
+        condition = piece.args[0].xreplace(values)
+        if condition.is_positive or condition.is_nonpositive:
+            return _taken(
+                e.xreplace({piece: piece.args[1 if condition.is_positive else 2]}), values
+            )
+    return e.replace(Choice, lambda *_: sp.S.Zero)  # which part is taken is not known
 
 
 def undefined_term(law: Law, point: Mapping[str, float]) -> str:
@@ -19,11 +31,11 @@ def undefined_term(law: Law, point: Mapping[str, float]) -> str:
         point: variable -> value.
 
     Returns:
-        Its text, `log(x)` for x = -1; empty where every such part has a value.
+        Its text, `log(x)` for x = -1; empty if every such part has a value.
     """
     values = {law.symbols[name]: sp.Float(value) for name, value in point.items()}
     # arguments come before what is made of them: a tower of exponentials ends at its first overflow
-    for part in sp.postorder_traversal(law.expression):
+    for part in sp.postorder_traversal(_taken(law.expression, values)):
         if part.args and part.free_symbols and part.free_symbols <= values.keys():
             try:
                 value = complex(part.xreplace(values))

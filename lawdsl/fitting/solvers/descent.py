@@ -1,7 +1,8 @@
-"""Problem + starts -> the local minimum that each start leads to.
+"""Problem + starts -> the local minimum reached from each start.
 
-Two solvers, each on all starts as one array: `irls` takes them near the minima, `newton` to the
-last digit. Between the two, starts with equal predictions are merged, since they are in one basin.
+Two solvers are applied, each to all starts as one array: `irls` approaches the minima, `newton`
+converges to the last digit. Between the two, starts with equal predictions are merged, since they
+are in one basin.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOpti
 
 Array = NDArray[np.float64]
 
-# below this free number a parameter counts as on its bound: exp(-18) is 1.5e-8
+# below this unconstrained value a parameter counts as on its bound: exp(-18) is 1.5e-8
 AT_BOUND_FREE = -18.0
-# relative to 1 + |u|: points with a free number u that differs by more are in two basins
+# relative to 1 + |u|: points with an unconstrained parameter u that differs by more are in two
+# basins
 SAME_BASIN_RTOL = 0.5
-# relative to the median residual: predictions that differ by less are of one basin
+# relative to the median residual: predictions that differ by less belong to one basin
 SAME_BASIN_RESIDUAL_SHARE = 0.1
 BATCH_SIZE = 48  # starts in one array
 # relative to the objective: a smaller increase is the rounding of the sum over residuals
@@ -40,17 +42,17 @@ def descend(
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
 ) -> list[Solution]:
-    """Follow starts downhill to local minima.
+    """Search for local minima from several starts.
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: starts as free numbers, shape (starts, parameters).
+        free: starts as unconstrained parameters, shape (starts, parameters).
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
 
     Returns:
         The solution of each start, in the order of the starts. Starts that reach the same
-        predictions are in one basin and share one solution.
+        predictions belong to one basin and share a solution.
     """
     coarse, fine = solvers
     projected = project(problem)
@@ -61,7 +63,7 @@ def descend(
     points, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), BATCH_SIZE):
         last = min(first + BATCH_SIZE, len(free))
-        # the widened loss may have its minimum elsewhere
+        # the smoothed loss may have its minimum elsewhere
         for number, options in enumerate(objectives):
             batch = np.arange(first + number, last, 2)
             if not len(batch):
@@ -84,15 +86,17 @@ def descend(
 
 
 def _move_off_bounds(problem: Problem, free: Array) -> Array:
-    """Move free numbers far out on a bound back by a Newton step, where that decreases the loss."""
+    """Move unconstrained parameters far out on a bound back by a Newton step, where that decreases
+    the loss.
+    """
     is_at_bound = (free < AT_BOUND_FREE) & (longest_steps(problem) < np.inf)
     if not is_at_bound.any():
         return free
     model = problem.local_model(free, exact=False)
     with np.errstate(all="ignore"):
         distance = np.exp(free)
-        # derivatives by the distance from the bound, d/d(exp u): by u they vanish far out, and no
-        # step leads back
+        # derivatives with respect to the distance from the bound, d/d(exp u): by u they vanish far
+        # out, and no step leads back
         gradient = model.gradient / distance
         curvature = np.einsum("sii->si", model.hessian) / distance**2
         optimal = distance - gradient / curvature
@@ -101,9 +105,9 @@ def _move_off_bounds(problem: Problem, free: Array) -> Array:
 
 
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
-    """Group promising starts by equal predictions, in increasing order of their losses."""
+    """Group promising starts by equal predictions, in the order of increasing losses."""
     order = np.argsort(losses, kind="stable")
-    # an exact fit has a loss near 0, of which no multiple is a useful limit
+    # an exact fit has a loss near 0, so that a multiple of it is not a useful limit
     order = order[losses[order] <= KEEP_LOSS_FACTOR * losses[order[0]] + problem.exact]
     order = order[np.isfinite(losses[order])]
     basins: list[list[int]] = []
@@ -116,7 +120,7 @@ def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
         same_basin = None
         for basin, other in zip(basins, residuals, strict=True):
             distance = np.abs(free[k] - free[basin[0]]) / (1 + np.abs(free[k]))
-            # points with equal predictions are far apart where two terms have changed places
+            # points with equal predictions are far apart if two terms are exchanged
             is_near = np.max(distance, initial=0.0) <= SAME_BASIN_RTOL
             if is_near and np.sqrt(np.mean((residual - other) ** 2)) <= width:
                 same_basin = basin
@@ -133,20 +137,20 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
     """Refine the last digits of a fit by Gauss-Newton steps.
 
     Each step solves min over s of |sqrt(w)·(r + J·s)|² by orthogonal factors of J. The normal
-    equations would square the condition number of J, and so lose digits that this keeps (Nocedal
-    and Wright (2006), Numerical Optimization, section 10.3).
+    equations would square the condition number of J and so lose digits (Nocedal and Wright (2006),
+    Numerical Optimization, section 10.3).
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: free numbers near a minimum, shape (parameters,).
+        free: unconstrained parameters near a minimum, shape (parameters,).
         steps: the largest number of steps.
 
     Returns:
-        Free numbers, shape (parameters,).
+        Unconstrained parameters, shape (parameters,).
     """
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf
-    # its steps have no term for priors
+    # its steps include no term for priors
     is_plain = problem.objective.row.quadratic and problem.penalty is None
     for _ in range(steps if is_plain else 0):
         step = _gauss_newton(problem, best)
@@ -154,7 +158,8 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
             break
         size = float(np.max(np.abs(step) / (np.abs(best) + 1e-300)))
         trial = best + step
-        # near rounding the objective is noise: the size of the step tells which point is nearer
+        # near rounding error the objective is noisy: the length of the step shows which point is
+        # closer
         if size >= previous or not problem.losses(trial[None])[0] <= loss * (1 + POLISH_RTOL):
             break
         best, previous = trial, size
@@ -165,7 +170,7 @@ def _gauss_newton(problem: Problem, u: Array) -> Array | None:
     r, slopes = problem.residuals_and_slopes(u[None])
     if not (np.all(np.isfinite(slopes)) and np.all(np.isfinite(r))):
         return None
-    # unit columns, since the test of the triangle below is absolute
+    # columns of length 1, since the test of the triangular factor below is absolute
     scale = np.linalg.norm(slopes[0], axis=0)
     if not np.all(scale > 0):
         return None

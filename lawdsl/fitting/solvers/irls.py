@@ -1,12 +1,12 @@
 """Problem + starts -> points near local minima: the first stage of a search.
 
-Of a projected problem the search moves only the parameters in which the law is nonlinear, and
+For a projected problem the search moves only the parameters in which the law is nonlinear, and
 solves for the linear ones at every step (variable projection; Ruhe and Wedin (1980), SIAM Review
 22). The step of the others is that of damped Gauss-Newton on reweighted squares,
 
     (D⁻¹ JᵀWJ D⁻¹ + damping·I)·(D·s) = -D⁻¹ g,    W = diag(w_i·psi(r_i)/r_i),    D² = diag(JᵀWJ),
 
-which is Levenberg's and Marquardt's (Nocedal and Wright (2006), Numerical Optimization, section
+which is the Levenberg-Marquardt method (Nocedal and Wright (2006), Numerical Optimization, section
 10.3). Huber's delta is set to the scale of the residuals, so that the objective is smooth. Starts
 that can no longer reach the best loss are dropped.
 """
@@ -37,32 +37,34 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MAX_GAUSS_NEWTON_STEPS = 200
-# relative to the loss: a start whose last step decreases it by less has converged
+# relative to the loss: a start converged if its last step decreases it by less
 COARSE_RTOL = 0.003
-# least number of steps before a start may be dropped
+# smallest number of steps before a start may be dropped
 MIN_STEPS_BEFORE_DROP = 3
-# a start is dropped if so many decreases like its last would not reach the best loss
+# a start is dropped if this many decreases like its last would not reach the best loss
 DROP_DECREASE_FACTOR = 12.0
-# relative to the best loss: starts with a loss below it always go to the second stage
+# relative to the best loss: starts with a loss below it always continue to the second stage
 KEEP_LOSS_FACTOR = 1.3
-# longest step of a free number: a factor of e² in the distance of a parameter from its bound
+# longest step of an unconstrained parameter: a factor of e² in the distance of a parameter from its
+# bound
 MAX_FREE_STEP = 2.0
-# above this damping steps are so short that a small decrease does not show convergence
+# with larger damping steps are so short that a small decrease does not indicate convergence
 MAX_DAMPING_AT_CONVERGENCE = 1e-3
-# alternating over the starts: little damping converges fast, more converges from afar
+# alternating over the starts: small damping converges fast, large damping converges from further
+# away
 START_DAMPING = (1e-4, 1e-2)
 # factors of the damping after a step that decreases the loss, and after one that does not
 DAMPING_DECREASE, DAMPING_INCREASE = 0.1, 10.0
 MIN_IRLS_DAMPING, MAX_IRLS_DAMPING = 1e-6, 1e9
-# Huber's delta in standard deviations that has an efficiency of 95 % for Gaussian errors
+# Huber's delta in standard deviations with an efficiency of 95 % for Gaussian errors
 HUBER_EFFICIENCY_DELTA = 1.345
 
 
 def widen_delta(problem: Problem, free: Array) -> Objective:
     """Return the objective with Huber's delta widened to the scale of the residuals.
 
-    The scale is 1.345·1.4826·median(|r_i|) at the best of the points: 1.4826 makes the median
-    absolute residual the standard deviation of Gaussian errors.
+    The scale is 1.345·1.4826·median(|r_i|) at the best of the points: 1.4826 converts the median
+    absolute residual to the standard deviation of Gaussian errors.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -82,21 +84,21 @@ def widen_delta(problem: Problem, free: Array) -> Objective:
 def irls(
     problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
-    """Move starts near to the minima by damped steps of reweighted least squares; see `Solver`.
+    """Move starts towards the minima by damped steps of reweighted least squares; see `Solver`.
 
-    A start has converged where a step decreases the loss by less than 0.3 % of it, or by less than
-    the tolerance of the options. Starts that cannot reach the best loss are dropped.
+    A start has converged if a step decreases the loss by less than 0.3 %, or by less than the
+    tolerance of the options. Starts that cannot reach the best loss are dropped.
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers, shape (starts, parameters).
+        starts: unconstrained parameters, shape (starts, parameters).
         options: the options of the search.
 
     Raises:
-        ValueError: the options fix free numbers, which this solver does not support.
+        ValueError: the options fix unconstrained parameters, which this solver does not support.
     """
     if options.fixed is not None:
-        raise ValueError("reweighted least squares move all free numbers")
+        raise ValueError("reweighted least squares move all unconstrained parameters")
     projected = as_projected(problem)
     rtol = COARSE_RTOL if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
@@ -180,7 +182,7 @@ class _Irls:
             _on_bound(point),
             point.local_model(),
         )
-        # the usual case needs no masked copies
+        # the usual case requires no masked copies
         if better.all():
             accepted = self.active
             self.weights, self.on_bound = weights, on_bound
@@ -198,18 +200,18 @@ class _Irls:
         self.decrease[accepted] = decrease[better]
 
     def _stop(self, better: Mask, number: int) -> None:
-        """Drop starts that have converged, are stuck, or cannot reach the best loss."""
+        """Stop starts that have converged, are stuck, or cannot reach the best loss."""
         active = self.active
         loss, decrease, damping = self.losses[active], self.decrease[active], self.damping[active]
         converged = better & (decrease <= self.rtol * loss) & (damping < MAX_DAMPING_AT_CONVERGENCE)
-        # steps this short change the loss by rounding only
+        # steps this short change the loss only by rounding errors
         converged |= ~better & (damping > 1e6)
         # an exact fit: further decreases are rounding
         converged |= loss <= self.projected.problem.exact
         dropped = np.zeros_like(converged)
         if number >= MIN_STEPS_BEFORE_DROP and len(self.losses) > 1:
             best = np.min(self.losses)
-            # only starts that moved: a rejected step says nothing of where a start leads
+            # only starts that moved: a rejected step is no evidence about the limit of a start
             dropped = (
                 better
                 & (loss - best > DROP_DECREASE_FACTOR * decrease)
@@ -235,11 +237,12 @@ class _Irls:
         """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
         if not self.moving.any():
             return np.zeros_like(self.gradient)
-        # a unit diagonal, since parameters differ in size by any power; a column of zeros stays 0
+        # a unit diagonal, since the sizes of parameters may differ by any factor; a column of zeros
+        # is unchanged
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
-        # a parameter on its bound stays there, and its column takes no part in the step
+        # a parameter on its bound stays there, and its column is excluded from the step
         if self.on_bound.any():
             scaled[self.on_bound[:, :, None] | self.on_bound[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.on_bound
@@ -266,6 +269,8 @@ def _on_bound(point: ProjectedPoint) -> Mask:
 
 
 def longest_steps(problem: Problem) -> Array:
-    """The longest step of each free number, shape (parameters,); inf for unbounded parameters."""
+    """The longest step of each unconstrained parameter, shape (parameters,); inf for unbounded
+    parameters.
+    """
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
     return np.where(bounded, MAX_FREE_STEP, np.inf)

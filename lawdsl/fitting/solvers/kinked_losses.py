@@ -1,11 +1,11 @@
-"""Solution for a loss with a slope everywhere -> the minimum for a loss of two straight lines.
+"""Minimum of a smoothed loss -> the minimum for a loss of two straight lines.
 
-Sums of absolute values, or of check losses, have their minimum where as many residuals are 0 as
-there are parameters, mostly. The smoothed minimum is followed while the width of the smoothing goes
-to 0. Then each step minimises the sum with linearised residuals, a linear program, within a box that
-grows and shrinks with the success of the steps (Osborne and Watson (1971), "On an algorithm for
-discrete nonlinear L1 approximation", The Computer Journal 14). For a law that is linear in its
-parameters one step ends at the minimum.
+At the minimum of a sum of absolute values, or of check losses, usually as many residuals are 0 as
+there are parameters. The smoothed minimum is followed while the width of the smoothing decreases to
+0. Then each step minimises the sum with linearised residuals, a linear program, within a box (trust
+region) that grows and shrinks with the success of the steps (Osborne and Watson (1971), "On an
+algorithm for discrete nonlinear L1 approximation", The Computer Journal 14). For a law that is
+linear in its parameters one step reaches the minimum.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ Array = NDArray[np.float64]
 
 # widths of the smoothing, relative to the median residual
 WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
-FIRST_WIDTH = 0.05  # relative to the deviation of what is measured, before residuals are known
+# relative to the standard deviation of the measurements, before residuals are known
+FIRST_WIDTH = 0.05
 STEPS = 60
-# relative decrease that a step promises, below which the search ends
+# predicted relative decrease below which the search ends
 PROMISE_RTOL = 1e-11
 SMALLEST_BOX = 1e-14
-GOOD_STEP, BAD_STEP = 0.75, 0.25  # of the promised decrease
-FIRST_BOX = 0.5  # of the change of a parameter that alone changes a residual by the median
+GOOD_STEP, BAD_STEP = 0.75, 0.25  # ratios of the actual to the predicted decrease
+FIRST_BOX = 0.5  # relative to the change of a parameter that alone changes a residual by the median
 
 
 def first_smoothing(problem: Problem) -> Problem:
-    """The problem with a smooth loss, in whose minima the search begins.
+    """The problem with a smooth loss, whose minima are the starts of the search.
 
     Args:
         problem: with a loss that has a kink.
@@ -47,14 +48,14 @@ def first_smoothing(problem: Problem) -> Problem:
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def follow(problem: Problem, free: Array) -> tuple[Array, float, bool]:
-    """The minimum of a kinked loss near one of a smooth loss.
+    """The minimum of a loss with a kink near a minimum of a smooth loss.
 
     Args:
         problem: with a loss that has a kink.
-        free: free numbers, shape (parameters,).
+        free: unconstrained parameters, shape (parameters,).
 
     Returns:
-        The free numbers, the objective there, and whether no step leads lower.
+        The unconstrained parameters, the objective there, and whether no step leads lower.
     """
     best, loss = free, float(problem.losses(free[None])[0])
     scale = float(np.median(np.abs(problem.residuals(free[None])[0])))
@@ -71,7 +72,7 @@ def follow(problem: Problem, free: Array) -> tuple[Array, float, bool]:
 
 
 def _linear_programs(problem: Problem, free: Array, loss: float) -> tuple[Array, float, bool]:
-    """Steps by linear programs until they promise nothing."""
+    """Steps by linear programs until they predict no decrease."""
     box = FIRST_BOX
     for _ in range(STEPS):
         residual, slopes = (x[0] for x in problem.residuals_and_slopes(free[None]))
@@ -97,13 +98,16 @@ def _linear_programs(problem: Problem, free: Array, loss: float) -> tuple[Array,
 def _best_step(
     problem: Problem, residual: Array, slopes: Array, box: float
 ) -> tuple[Array | None, float]:
-    """The step within a box that minimises the objective of linearised residuals, and its value.
+    """The step within a box that minimises the objective of linearised residuals, and its predicted
+    value.
 
     Args:
         problem: the objective.
         residual: shape (rows,).
-        slopes: their derivatives by the free numbers, shape (rows, parameters).
-        box: in units of the median residual over the median slope of each parameter.
+        slopes: their derivatives with respect to the unconstrained parameters, shape (rows,
+            parameters).
+        box: the size of the box, in units of the median residual divided by the median derivative
+            of each parameter.
     """
     assert problem.objective.row.sides is not None
     below, above = problem.objective.row.sides(*problem.objective.parameters)
@@ -113,11 +117,11 @@ def _best_step(
     moving = lengths > 0
     if not moving.any():
         return np.zeros(slopes.shape[1]), float("inf")
-    # steps in units that each change the residuals by their own size, which are the unit of rows
+    # steps in units that each change the residuals by their own size, which is the unit of the rows
     scaled = slopes[:, moving] / lengths[moving]
     rows, count = scaled.shape
-    # the dual program has one equation a parameter: max rᵀy - box·|scaledᵀy|₁, y between the slopes;
-    # the step is the vector of its multipliers
+    # the dual program has one equation per parameter: max rᵀy - box·|scaledᵀy|₁, y between the
+    # slopes; the step is the vector of its multipliers
     eye = np.eye(count)
     solution = linprog(
         np.concatenate([-residual / size, np.full(2 * count, box)]),

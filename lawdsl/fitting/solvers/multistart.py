@@ -1,7 +1,8 @@
-"""Prepared law + problem -> Optimum: the best minimum over many starts, with more starts while few agree.
+"""Prepared law + problem -> Optimum: the best minimum over many starts; starts are added while few
+agree.
 
-Each start is followed to its local minimum (`descent`). While fewer than five starts agree on the
-best minimum, the engine adds starts in growing rounds.
+A local search runs from each start (`descent`). While fewer than five starts agree on the best
+minimum, starts are added in rounds of growing size.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ from lawdsl.fitting.transforms import to_free, to_parameters, within_limits, wit
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
 
-# numbers of starts of the rounds that follow each other while too few starts agree
+# numbers of starts in successive rounds, while too few starts agree
 START_ROUNDS = (24, 72, 288, 1152)
-# so many starts that agree on the best minimum end the search
+# number of starts that must agree on the best minimum to end the search
 AGREEING_STARTS = 5
-# evaluations for the best start, where Newton's method has not converged
+# evaluations for the best start, if Newton's method has not converged
 EXTRA_EVALUATIONS = 600
-# relative to the measurements: a smaller change of the predictions is rounding
+# relative to the measurements: a smaller change of the predictions is rounding error
 PREDICTION_RTOL = 1e-12
 # starts for the fit of the logarithm of the law
 LOG_LAW_STARTS = 6
-# minima of a smooth loss from which that of a loss with a kink is sought
+# number of minima of a smooth loss from which that of a loss with a kink is searched
 FOLLOWED_MINIMA = 3
-# free numbers that differ by less are of one minimum
+# unconstrained parameters that differ by less are of one minimum
 SAME_POINT_ATOL = 1e-4
 # relative to the best objective: objectives that differ by less belong to the same minimum
 SAME_MINIMUM_RTOL = 1e-6
 WITHOUT_GRADIENT = SolverOptions(gradient=False)
-# largest numbers of Gauss-Newton steps; a step on a long table takes long
+# largest numbers of Gauss-Newton steps; a step on a long table takes longer
 POLISH_STEPS, POLISH_STEPS_LONG_TABLE = 12, 2
-# a longer table is searched on a sample of so many rows, and only the best start sees all rows
+# rows of a sample on which a longer table is searched; only the best start is refined on all rows
 MAX_SEARCH_ROWS = 4000
 
 
@@ -71,15 +72,15 @@ class Optimum:
 
     Attributes:
         theta: the parameters, shape (parameters,).
-        free: their free numbers, shape (parameters,).
-        loss: the objective there.
-        agreement: how many starts there were, and how many reached this minimum.
-        converged: whether it is a minimum.
-        reason: why the search stopped.
-        searched: the problem that the starts minimised: the fit itself, the fit on a sample of the
-            rows, or without the bounds that depend on other parameters.
-        reached: the solution of each start, in the free numbers of `searched`.
-        outside: how many declared starts lie outside the law's domain.
+        free: their unconstrained values, shape (parameters,).
+        loss: the objective at the minimum.
+        agreement: the number of starts, and of those that reached this minimum.
+        converged: whether the search converged.
+        reason: the reason why the search stopped.
+        searched: the problem that the local searches minimised: the original one, that on a sample
+            of the rows, or that without the bounds that depend on other parameters.
+        reached: the solution of each start, in the unconstrained parameters of `searched`.
+        outside: the number of declared starts outside the law's domain.
     """
 
     theta: Array
@@ -104,32 +105,33 @@ def optimum(
     further_starts: Array | None = None,
     tolerance: float | None = None,
 ) -> Optimum:
-    """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)), to
-    which the penalty of the problem is added if it has one.
+    """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)), plus
+    the penalty of the problem if it has one.
 
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
-        starts: how many; `auto` adds starts until several agree; `declared` takes those of the
-            file; a mapping is one start. An array is one start of the engine itself, which is moved
-            into the domain.
+        starts: the number of starts; `auto` adds starts until several agree; `declared` uses those
+            of the file; a mapping is a single start. An array is a single internal start, which is
+            moved into the domain.
         seed: the seed of the draws; the same seed gives the same optimum.
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
-            A single start given by the user is followed by a trust region instead, where the problem
-            has no penalty.
-        further_starts: further starts beside these, shape (starts, parameters).
+            From a single start given by the user a trust-region method is used instead, if the
+            problem has no penalty.
+        further_starts: additional starts, shape (starts, parameters).
         tolerance: the relative decrease of the objective at which the search from a single start
             ends; None for one at the level of rounding.
 
     Raises:
-        LawdslError: the law has no value on the data at any start.
+        LawdslError: the law is undefined on the data at every start.
     """
     search = (starts, seed, progress, solvers, further_starts, tolerance)
     if problem.objective.row.kinked:
         smooth = optimum(law, first_smoothing(problem), *search)
         return _with_kinks(problem, smooth)
-    # a minimum without the bounds between parameters that satisfies them is the minimum
+    # a minimum without the bounds between parameters that satisfies them is also the constrained
+    # minimum
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed_problem = replace(problem, transforms=without_coupled)
@@ -176,7 +178,7 @@ def _optimum(
     if not best.converged:
         best = _continued(sample, best, by_one)
     if sample is not problem:
-        # the minimum on the sample is only near that on all rows
+        # the minimum on the sample is only close to that on all rows
         points, _, converged, _ = newton_batch(project(problem), best.point[None])
         loss = problem.losses(points)
         best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(converged[0]))
@@ -189,7 +191,7 @@ def _optimum(
 def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
     """The minimum of a loss with a kink, from the best minima of a smooth one.
 
-    Their order by the smooth loss need not be that by the loss itself, so several are followed.
+    Their order by the smooth loss may differ from that by the loss itself, so several are refined.
     """
     points = [smooth.free]
     for solution in sorted(smooth.reached, key=lambda d: d.loss):
@@ -208,16 +210,19 @@ def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
 def _from_one(
     problem: Problem, start: Array, solvers: tuple[Solver, Solver], options: SolverOptions
 ) -> list[Solution]:
-    """The end of the search from one start, shape (1, parameters). No other start can correct it: so
-    by the slower solver, which reported no wrong minimum, unless it lacks the penalty."""
+    """The solution from one start, shape (1, parameters). Without other starts to confirm it, the
+    slower solver is used, which has never reported a wrong minimum; but not with a penalty, which
+    it does not support.
+    """
     if problem.penalty is not None:
         return descend(problem, start, None, solvers)
     return trust_region(problem, start, options)
 
 
 def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solution:
-    """The solution of a trust region that continues where Newton's method ran out of steps in a
-    curved valley; with priors, that of further steps."""
+    """The solution of a trust region that continues where Newton's method has used up its steps in
+    a curved valley; with priors, that of further Newton steps.
+    """
     if problem.penalty is not None:
         points, losses, done, _ = newton_batch(
             project(problem), best.point[None], limit=EXTRA_EVALUATIONS
@@ -233,8 +238,9 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
 
 
 def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
-    """The solution refined to the last digits; parameters that diverge towards a bound are put
-    where rounding ends."""
+    """The solution refined to the last digits; parameters that diverge towards a bound are moved to
+    a canonical point.
+    """
     polished = polish(problem, diagnose.move_onto_bounds(problem, best.point, best.loss), steps)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + POLISH_RTOL):
@@ -243,14 +249,15 @@ def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
 
 
 def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
-    """How many starts reached the best minimum: its objective and its predictions. Where no
-    parameter changes the law, a start counts for itself only."""
+    """The number of starts that reached the best minimum: its objective and its predictions. If no
+    parameter affects the law, a start counts only for itself.
+    """
     best = min(reached, key=lambda d: d.loss)
     limit = best.loss + max(SAME_MINIMUM_RTOL * abs(best.loss), problem.exact)
     equal = [d for d in reached if d.loss <= limit]
     if not np.isfinite(best.loss) or _is_flat(problem, best.point):
         return min(len(equal), 1)
-    ends = {id(d): d for d in equal}  # starts of one basin share their end
+    ends = {id(d): d for d in equal}  # starts in one basin share one solution
     same_predictions = predict_alike(
         problem, best.point, np.stack([d.point for d in ends.values()])
     )
@@ -259,9 +266,10 @@ def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
 
 
 def _is_flat(problem: Problem, free: Array) -> bool:
-    """Whether no parameter that is searched for changes the predictions at a point."""
+    """Whether no parameter that is searched for affects the predictions at a point."""
     moving = [i for i in range(problem.parameters) if i not in problem.linear]
-    if not moving:
+    # a parameter of a condition has its effect between rows, without a slope
+    if not moving or problem.model.piecewise:
         return False
     theta = to_parameters(problem.transforms, free[None])
     slopes = problem.slopes(theta)[1][0][:, moving]
@@ -289,8 +297,9 @@ def _from_chosen_starts(
     from_log_law: bool,
     solvers: tuple[Solver, Solver],
 ) -> list[Solution]:
-    """Descend from starts that the engine chooses until several agree, and from those that the
-    logarithm of the law gives, where these cost little."""
+    """Local searches from random starts until several agree, and from starts of the logarithm of
+    the law, if these are cheap.
+    """
     form = law.with_solved_factors(problem) or problem
     reached: list[Solution] = []
     for number, count in enumerate(rounds):
@@ -309,8 +318,9 @@ def _from_chosen_starts(
 def _from_log_law(
     law: PreparedLaw, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
 ) -> list[Solution]:
-    """Descents from the best fits of the logarithm of the law to that of the data: the logarithm is
-    linear in more parameters, and its optimum is usually close to that of the law."""
+    """Local searches from the best fits of the logarithm of the law to that of the data: the
+    logarithm is linear in more parameters, and its optimum is usually close to that of the law.
+    """
     log_problem = law.of_logarithms(problem)
     if log_problem is None:
         return []

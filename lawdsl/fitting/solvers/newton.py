@@ -1,9 +1,9 @@
 """Problem + points near minima -> minima to the last digit: the second stage of a search.
 
 Newton's method with exact second derivatives, H·s = -g with the modified Hessian of `newton_step`.
-Of a projected problem the linear parameters are solved for exactly after every step: the valleys of
-these objectives are curved in them, and the kinks of a Huber loss stop a step that does not follow
-the curve.
+For a projected problem the linear parameters are solved for exactly after every step: the valleys
+of these objectives are curved in them, and the kinks of a Huber loss stop a step that does not
+follow the valley.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 MAX_NEWTON_STEPS = 60
-# relative to the predicted decrease: largest error of the loss by inexact linear parameters
+# relative to the predicted decrease: largest error of the loss due to inexact linear parameters
 LINEAR_SOLVE_SHARE = 1e-2
 # relative to the loss: a start with a smaller predicted decrease has converged
 NEWTON_CONVERGENCE_RTOL = 1e-14
-# of starts that do not converge Huber's delta is widened by this factor, at most so many times
+# factor by which Huber's delta is widened for starts that do not converge, and how often at most
 MAX_WIDENINGS, WIDENING_FACTOR = 5, 3.0
-# factor of a widened delta from one step to the next, until it is that of the problem
+# factor of a widened delta from one step to the next, until it equals that of the problem
 NARROWING_FACTOR = 0.25
 # above this damping no step decreases the loss, and the start is dropped
 MAX_NEWTON_DAMPING = 1e4
 # relative to the loss of an exact fit: a start with a smaller predicted decrease has converged
 EXACT_FIT_CONVERGENCE_RTOL = 1e-9
-# length of a last step up to which it is accepted without an evaluation of the loss
+# length of a last step up to which it is accepted without evaluating the loss
 UNCHECKED_STEP = 1e-5
 # relative to the objective: a smaller increase is the rounding of the sum over residuals
 OBJECTIVE_RTOL = 1e-14
@@ -53,11 +53,11 @@ OBJECTIVE_RTOL = 1e-14
 def newton(
     problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
-    """Move starts from near the minima to the minima; see `Solver`.
+    """Move starts near minima to the minima; see `Solver`.
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers near minima, shape (starts, parameters).
+        starts: unconstrained parameters near minima, shape (starts, parameters).
         options: the options of the search; the tolerance is relative to the loss.
     """
     projected = with_objective(problem, options)
@@ -95,14 +95,14 @@ def newton_batch(
     Args:
         problem: the objective with its data, or its projection.
         free: starts near minima, shape (starts, parameters).
-        fixed: free numbers that are not changed, of the same shape.
+        fixed: unconstrained parameters that are not changed, of the same shape.
         rtol: relative to the loss: a start whose predicted decrease is smaller has converged.
-        limit: the largest number of steps. Below the usual number the search ends there, and
-            Huber's delta is not widened for starts that have not converged.
+        limit: the largest number of steps. If it is below the default, Huber's delta is not widened
+            for starts that have not converged.
 
     Returns:
-        Free numbers, shape (starts, parameters); losses, whether each start ended in a minimum, and
-        its number of evaluations, each of shape (starts,).
+        Unconstrained parameters, shape (starts, parameters); losses, whether each start ended in a
+        minimum, and its number of evaluations, each of shape (starts,).
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
     projected = as_projected(problem)
@@ -115,7 +115,8 @@ def newton_batch(
             unconverged = np.flatnonzero(~converged & np.isfinite(losses))
             if not len(unconverged):
                 break
-            # a step from kink to kink of a narrow Huber loss is short; a wider delta smooths them
+            # steps from kink to kink of a narrow Huber loss are short; a wider delta smooths the
+            # kinks
             wide = replace(objective, delta=objective.delta * WIDENING_FACTOR)
             points, loss, done, extra_steps = _by_newton(
                 projected.of_starts(unconverged),
@@ -172,7 +173,7 @@ class _Newton:
         )
 
     def _begin_at(self, point: ProjectedPoint) -> None:
-        """Set the free numbers of all starts."""
+        """Set the unconstrained parameters of all starts."""
         self.free, self.losses = point.free, point.state.loss
         self.state, self.local_model = point.state, _local_model(point)
 
@@ -182,7 +183,7 @@ class _Newton:
             self.local_model, self.damping[self.active], self.longest_steps, self.moving
         )
         narrowing = self.objective.delta > self.projected.problem.objective.delta
-        # the minimum of a widened loss is not an end of the search
+        # the minimum of a widened loss does not end the search
         if not narrowing:
             loss = self.local_model.loss
             negligible = (
@@ -203,7 +204,7 @@ class _Newton:
             previous=self.state,
         )
         self.evaluations[active] += 1
-        # close to the minimum two losses differ by rounding only, and the step is still right
+        # near the minimum the losses differ only by rounding errors, and the step is still valid
         better = trial_point.state.loss <= self.local_model.loss * (1 + OBJECTIVE_RTOL)
         accepted = active[better]
         self.free[accepted], self.losses[accepted] = (
@@ -211,7 +212,7 @@ class _Newton:
             trial_point.state.loss[better],
         )
         damping = self.damping[active]
-        # convergence is quadratic only without damping, so it ends at exactly 0
+        # convergence is quadratic only without damping, so the damping is reduced to exactly 0
         reduced_damping = np.where(damping < 1e-6, 0.0, damping * 0.1)
         self.damping[active] = np.where(better, reduced_damping, np.maximum(damping * 10, 1e-4))
         if narrowing:
@@ -264,7 +265,9 @@ class _Newton:
 
 
 def _local_model(point: ProjectedPoint) -> LocalModel:
-    """The objective near points, for steps that leave out fixed parameters and those on a bound."""
+    """A second-order model of the objective, for steps that exclude fixed parameters and those on a
+    bound.
+    """
     model = point.local_model()
     return model if point.excluded is None else model.without(point.excluded)
 
@@ -278,14 +281,14 @@ def newton_step(
     With H = D·V·diag(lambda)·Vᵀ·D, D² = diag(|H|), the step is s =
     -D⁻¹·V·diag(1/|lambda|)·Vᵀ·D⁻¹·g. Negative eigenvalues change their sign, so that the step is a
     descent direction where the objective is not convex (Nocedal and Wright (2006), Numerical
-    Optimization, section 3.4). Damping is added to the scaled Hessian, and bounds on the step, of
-    the moving parameters only: the linear ones are solved for afterwards.
+    Optimization, section 3.4). Damping and bounds on the step apply to the moving parameters only:
+    the linear ones are solved for afterwards.
 
     Args:
         model: the objective at the points.
         damping: shape (starts,).
-        longest_steps: of each free number, shape (parameters,).
-        moving: which free numbers are not solved for, shape (parameters,).
+        longest_steps: the longest step of each unconstrained parameter, shape (parameters,).
+        moving: which unconstrained parameters are not solved for, shape (parameters,).
 
     Returns:
         Steps, (starts, parameters), and predicted decreases of the uncut steps, shape (starts,).
@@ -294,13 +297,14 @@ def newton_step(
     curvature = np.abs(diagonal(hessian))
     # without curvature the step has the longest length
     curvature = np.maximum(curvature, np.abs(gradient) / longest_steps)
-    # a relative floor: a direction without curvature or gradient must not divide by 0
+    # a relative floor, since a direction without curvature or gradient must not cause a division by
+    # 0
     scale = np.sqrt(
         np.maximum(curvature, 1e-14 * np.max(curvature, axis=1, keepdims=True) + 1e-300)
     )
     scaled = hessian / (scale[:, :, None] * scale[:, None, :])
     scaled_gradient = gradient / scale
-    # eigh raises for the whole stack if one matrix has a number that is not finite
+    # eigh raises an error for the whole stack if one matrix contains a number that is not finite
     if not (np.isfinite(scaled).all() and np.isfinite(scaled_gradient).all()):
         scaled[~np.isfinite(scaled)] = 0.0
         scaled_gradient[~np.isfinite(scaled_gradient)] = 0.0
@@ -309,7 +313,7 @@ def newton_step(
     eigenvalues, eigenvectors = np.linalg.eigh(scaled)
     scaled_gradient = (scaled_gradient[:, None] @ eigenvectors)[:, 0]
     abs_eigenvalues = np.abs(eigenvalues)
-    # a flat direction gets a long step, which `longest_steps` cuts, instead of an infinite one
+    # a flat direction gets a long step, which `longest_steps` shortens, instead of an infinite one
     abs_eigenvalues = np.maximum(
         abs_eigenvalues, 1e-10 * abs_eigenvalues.max(axis=1, keepdims=True) + 1e-300
     )

@@ -1,10 +1,10 @@
-"""Problem -> ProjectedProblem: a fit in the parameters in which its law is not linear.
+"""Problem -> ProjectedProblem: a fit reduced to the parameters in which its law is nonlinear.
 
 The others are functions of them: the linear parameters that minimise the objective for given
 nonlinear ones (variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis
 10). A solver moves the nonlinear parameters u of F(u) = min over s of Σ w_i·rho(r_i(u, s)). Its
-points have all free numbers: those of the linear parameters are the ones solved for, near which the
-next solution begins.
+points contain all unconstrained parameters: those of the linear parameters are the solved ones,
+from which the next solution starts.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from lawdsl.language.symbols import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# relative to the norm of the measurements: a free number whose slope is smaller belongs to a
-# parameter on its bound
+# relative to the norm of the measurements: an unconstrained parameter whose slope is smaller
+# belongs to a parameter on its bound
 MIN_COLUMN_RTOL = 1e-12
-MAX_INNER_SEARCHES = 20  # for the linear parameters of one point, each of some Newton steps
+MAX_INNER_SEARCHES = 20  # Newton searches for the linear parameters of one point
 
 
 @dataclass(frozen=True)
 class ProjectedProblem:
-    """A fit in which a solver moves some parameters, and the others minimise the objective.
+    """A fit in which a solver moves some parameters, and the others minimise the objective for
+    these.
 
     Attributes:
         problem: the objective to be minimised, with its data.
@@ -55,7 +56,7 @@ class ProjectedProblem:
 
     @cached_property
     def moving(self) -> Mask:
-        """Which parameters a solver moves, shape (parameters,)."""
+        """The mask of the parameters that a solver moves, shape (parameters,)."""
         return ~np.isin(np.arange(self.problem.parameters), self.linear)
 
     def of_starts(self, chosen: NDArray[Any]) -> ProjectedProblem:
@@ -63,11 +64,12 @@ class ProjectedProblem:
         return replace(self, problem=self.problem.of_starts(chosen))
 
     def recover(self, moving: Array, near: Array) -> Array:
-        """All free numbers, with those of the linear parameters solved for.
+        """All unconstrained parameters, after solving for the linear ones.
 
         Args:
-            moving: the free numbers that a solver moves, shape (moving,).
-            near: all free numbers, shape (parameters,), where the solve for the linear ones begins.
+            moving: the unconstrained parameters that a solver moves, shape (moving,).
+            near: all unconstrained parameters, shape (parameters,), at which the solution for the
+                linear ones starts.
 
         Returns:
             Shape (parameters,).
@@ -80,7 +82,7 @@ class ProjectedProblem:
         """Residuals, shape (rows,).
 
         Args:
-            moving: the free numbers that a solver moves, shape (moving,).
+            moving: the unconstrained parameters that a solver moves, shape (moving,).
             near: as `recover` takes it.
         """
         if not self.linear:
@@ -88,14 +90,15 @@ class ProjectedProblem:
         return self._at(moving, near).state.residual[0]
 
     def slopes(self, moving: Array, near: Array) -> Array:
-        """Derivatives of the residuals by the moving free numbers, shape (rows, moving).
+        """Derivatives of the residuals with respect to the moving unconstrained parameters, shape
+        (rows, moving).
 
-        The columns of the moving parameters after projection off those of the linear ones, in the
-        inner product of the curvatures of the loss: Kaufman's (1975, BIT 15) approximation, without
-        the part that vanishes with the residuals.
+        These are the columns of the moving parameters after projection onto the complement of those
+        of the linear ones, in the inner product weighted by the curvatures of the loss: Kaufman's
+        approximation (1975, BIT 15), which omits the part that vanishes with the residuals.
 
         Args:
-            moving: the free numbers that a solver moves, shape (moving,).
+            moving: the unconstrained parameters that a solver moves, shape (moving,).
             near: as `recover` takes it.
         """
         if not self.linear:
@@ -125,7 +128,7 @@ class ProjectedProblem:
         Floating-point errors are not suppressed here: the caller does that.
 
         Args:
-            free: free numbers, shape (starts, parameters).
+            free: unconstrained parameters, shape (starts, parameters).
             weights: the weights of the squared residuals, shape (starts, rows).
             objective: the objective of the losses.
         """
@@ -136,7 +139,8 @@ class ProjectedProblem:
         if linear:
             theta, on_bound[:, linear] = least_squares_linear(problem, evaluation, theta, weights)
             free = to_free(problem.transforms, theta)
-            if problem.transforms.others:  # bounds of others may have moved with the linear ones
+            # bounds of other parameters may have moved with the linear ones
+            if problem.transforms.others:
                 theta, derivatives = parameters_and_derivatives(
                     problem.transforms, free, second=False
                 )
@@ -144,9 +148,7 @@ class ProjectedProblem:
             else:
                 derivatives.slopes[:, linear] = 1.0
                 clipped = is_clipped(problem.transforms, free)
-                if (
-                    clipped.any()
-                ):  # the loss is that of the parameters which the free numbers stand for
+                if clipped.any():  # the loss at the parameters that these numbers map to
                     theta = np.where(
                         clipped[:, None], to_parameters(problem.transforms, free), theta
                     )
@@ -169,9 +171,11 @@ class ProjectedProblem:
         Floating-point errors are not suppressed here: the caller does that.
 
         Args:
-            free: free numbers, shape (starts, parameters), near which the minimum is searched for.
-            fixed: which free numbers are not changed, of the same shape; None for none.
-            objective: that is minimised.
+            free: unconstrained parameters, shape (starts, parameters), near which the minimum is
+                searched for.
+            fixed: the mask of unconstrained parameters that are not changed, of the same shape;
+                None for none.
+            objective: the objective that is minimised.
             decrease_atol: a smaller predicted decrease ends the search, shape (starts,).
             decrease_rtol: relative to the objective: a smaller predicted decrease ends the search.
             previous: the residual state at the previous nonlinear parameters.
@@ -196,7 +200,7 @@ class ProjectedProblem:
             decrease_rtol,
             previous,
         )
-        # solved parameters may lie on a bound up to rounding; starts keep a distance
+        # solved parameters may be on a bound up to rounding; starts keep a distance
         solved_free = to_free(problem.transforms, theta, inside=1e-16)
         free = solved_free if fixed is None else np.where(fixed, free, solved_free)
         excluded = fixed
@@ -209,14 +213,14 @@ class ProjectedProblem:
             state = problem.residual_state(evaluation.value(theta), objective, theta)
         else:
             clipped = is_clipped(problem.transforms, free)
-            if clipped.any():  # the loss is that of the parameters which the free numbers stand for
+            if clipped.any():  # the loss at the parameters that these numbers map to
                 theta = np.where(clipped[:, None], to_parameters(problem.transforms, free), theta)
                 state = problem.residual_state(evaluation.value(theta), objective, theta)
             problem.transforms.update_derivatives(derivatives, theta, linear)
         return ProjectedPoint(problem, free, theta, derivatives, evaluation, state, excluded, exact)
 
     def _at(self, moving: Array, near: Array) -> ProjectedPoint:
-        """The point at some moving free numbers."""
+        """The point at some moving unconstrained parameters."""
         free = near.copy()
         free[self.moving] = moving
         objective = self.problem.objective
@@ -237,13 +241,13 @@ class ProjectedPoint:
 
     Attributes:
         problem: the objective to be minimised, with its data.
-        free: free numbers, shape (starts, parameters).
+        free: unconstrained parameters, shape (starts, parameters).
         theta: parameters, of the same shape.
-        derivatives: the derivatives of the parameters by the free numbers.
+        derivatives: the derivatives of the parameters with respect to the unconstrained parameters.
         evaluation: the model there.
         state: residuals and losses.
-        excluded: free numbers that a step leaves out, fixed or on a bound, shape (starts,
-            parameters); None for none.
+        excluded: the mask of unconstrained parameters excluded from a step, since they are fixed or
+            on a bound, shape (starts, parameters); None for none.
         exact: whether second derivatives are exact.
     """
 
@@ -257,14 +261,14 @@ class ProjectedPoint:
     exact: bool
 
     def local_model(self) -> LocalModel:
-        """The objective near the points, by all free numbers."""
+        """A second-order model of the objective near the points, in all unconstrained parameters."""
         return self.problem.local_model_at(
             self.evaluation, self.theta, self.derivatives, self.state, self.exact
         )
 
 
 def project(problem: Problem) -> ProjectedProblem:
-    """Reduce a fit to the parameters in which its law is not linear.
+    """Reduce a fit to the parameters in which its law is nonlinear.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -273,5 +277,7 @@ def project(problem: Problem) -> ProjectedProblem:
 
 
 def as_projected(problem: Problem | ProjectedProblem) -> ProjectedProblem:
-    """Return what a solver searches: of a problem that is not projected, all parameters."""
+    """Return the projected problem that a solver searches; for an unprojected problem, that with
+    all parameters moving.
+    """
     return problem if isinstance(problem, ProjectedProblem) else ProjectedProblem(problem, ())

@@ -1,7 +1,7 @@
 """(Problem, starts, options) -> Solutions: the signature that all solvers share.
 
-Starts go through a solver as one array. No start affects where another leads, except that a solver
-may give up starts that cannot reach the best one.
+A solver processes all starts as one array. Starts do not affect each other's results, except that a
+solver may drop starts that cannot reach the best one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class SolverOptions:
     """How a solver searches; None leaves the choice to the solver.
 
     Attributes:
-        objective: the objective in place of the problem's own.
-        fixed: free numbers that are not changed, shape (starts, parameters).
+        objective: the objective that replaces the problem's own.
+        fixed: unconstrained parameters that are not changed, shape (starts, parameters).
         tolerance: the relative decrease of the objective at which a search ends.
         evaluations: the largest number of evaluations of the model for each start.
-        gradient: whether to compute the length of the gradient, which takes an evaluation.
+        gradient: whether to compute the norm of the gradient, which takes an evaluation.
     """
 
     objective: Objective | None = None
@@ -52,12 +52,14 @@ class Solution:
     """The end of the search from one start.
 
     Attributes:
-        point: the free numbers reached, shape (parameters,).
-        loss: the objective there; inf where the law has no value, or the start was given up.
+        point: the unconstrained parameters reached, shape (parameters,).
+        loss: the objective at the point; inf if the law is undefined there, or the start was
+            dropped.
         converged: whether a minimum was reached.
-        reason: why the search stopped.
-        gradient_norm: the length of the gradient by the free numbers; nan if not requested.
-        evaluations: how often the model was evaluated for this start, with derivatives.
+        reason: the reason why the search stopped.
+        gradient_norm: the norm of the gradient with respect to the unconstrained parameters; nan if
+            not requested.
+        evaluations: the number of evaluations of the model, with derivatives, for this start.
     """
 
     point: Array
@@ -69,11 +71,12 @@ class Solution:
 
 
 Solver = Callable[[Problem | ProjectedProblem, Array, SolverOptions], Sequence[Solution]]
-"""A fit, or its projection to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
+"""A fit, or its projection to the parameters in which its law is not linear; starts as unconstrained parameters, shape (starts, parameters) -> a solution for each, in their order."""
 
 
 def with_objective(problem: Problem | ProjectedProblem, options: SolverOptions) -> ProjectedProblem:
-    """Return what a solver searches, with the objective of the options, if they have one.
+    """Return the problem that a solver searches, with the objective of the options, if they have
+    one.
 
     Args:
         problem: the objective with its data, or its projection.
@@ -86,12 +89,12 @@ def with_objective(problem: Problem | ProjectedProblem, options: SolverOptions) 
 
 
 def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> Array:
-    """Compute the length of the gradient at each point.
+    """Compute the norm of the gradient at each point.
 
     Args:
         problem: the objective to be minimised, with its data.
-        points: free numbers, shape (starts, parameters).
-        options: the options of the search; fixed free numbers count as 0.
+        points: unconstrained parameters, shape (starts, parameters).
+        options: the options of the search; fixed unconstrained parameters count as 0.
 
     Returns:
         Shape (starts,); nan if the options do not request it.

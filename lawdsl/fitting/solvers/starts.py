@@ -1,8 +1,9 @@
-"""Prepared law + problem -> starts: chosen by the structure of the law, declared, or given.
+"""Prepared law + problem -> starts: drawn according to the structure of the law, declared, or
+given.
 
-A parameter in which the law is linear needs no start: for given others it is solved for. So only
-the others are drawn, at a scale that fits their position in the expression. Three quarters of the
-starts are the best draws, the rest random ones.
+A parameter in which the law is linear needs no start, since it is solved for given the others. So
+only the others are drawn, at a scale that fits their position in the expression. Three quarters of
+the starts are the best draws, the rest random ones.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from lawdsl.fitting.transforms import to_free
 
 Array = NDArray[np.float64]
 
-DRAWS_PER_START = 10  # from which a start is chosen
+DRAWS_PER_START = 10  # draws from which each start is chosen
 MIN_DRAWS = 20
-MAX_SHOWN_VALUES = 6  # variables of a row in a message
-# draws for a longer table are compared on a sample of so many rows
+MAX_SHOWN_VALUES = 6  # variables of a row that are shown in a message
+# rows of a sample on which draws for a longer table are compared
 MAX_COMPARED_ROWS = 1000
 
 
@@ -34,30 +35,30 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
-        count: how many starts.
+        count: the number of starts.
         seed: the seed of the draws.
 
     Returns:
-        Free numbers, shape (up to count, parameters), in increasing order of the objective but for
-        the last quarter, which is drawn from all candidates.
+        Unconstrained parameters, shape (up to count, parameters), in increasing order of the
+        objective but for the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
     problem = problem.sample(MAX_COMPARED_ROWS, seed)
     draws = max(MIN_DRAWS, DRAWS_PER_START * count)
     theta = law.draw(problem.columns, draws, seed, rng)
     if problem.penalty is not None:
-        # the draws of a law are of any size; those of a prior lie where it expects the parameter
+        # the draws of the law may have any size; those of a prior are near its center
         problem.penalty.draw_into(theta[::2], rng)
     if problem.linear:
-        # so that draws are compared at their best linear parameters, as the search will see them
+        # so that draws are compared at their best linear parameters, as in the search
         theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
-    # a solved parameter may be infinite: its start begins at the free number 0 instead
+    # a solved parameter may be infinite: its start begins at the unconstrained parameter 0 instead
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)
     order = np.argsort(losses, kind="stable")
     order = order[np.isfinite(losses[order])]
-    # three quarters from the best, the rest from anywhere: the best may all lie in one valley
+    # three quarters from the best, the rest from all draws: the best may all be in one valley
     best = order[: count - count // 4]
     others = order[len(best) :]
     random_starts = rng.choice(others, min(len(others), count - len(best)), replace=False)
@@ -65,7 +66,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
 
 
 def no_value_error(law: PreparedLaw, problem: Problem, seed: int) -> LawdslError:
-    """The error for a law that has no value at any start, with the row that is to blame; F0107.
+    """The error for a law that is undefined at every start, with the row that causes it; F0107.
 
     Args:
         law: the law.
@@ -102,8 +103,8 @@ def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
         problem: the objective to be minimised, with its data.
 
     Returns:
-        Free numbers, shape (starts, parameters), and how many declared starts were excluded because
-        they lie outside the law's domain.
+        Unconstrained parameters, shape (starts, parameters), and how many declared starts were
+        excluded because they lie outside the law's domain.
 
     Raises:
         LawdslError: the law declares no starts, or none inside its domain (F0106).
@@ -113,7 +114,7 @@ def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
 
 
 def given_start(law: PreparedLaw, problem: Problem, start: Mapping[str, float]) -> Array:
-    """The start given by the caller, as free numbers of shape (1, parameters).
+    """The start given by the caller, as unconstrained parameters of shape (1, parameters).
 
     Args:
         law: the law.

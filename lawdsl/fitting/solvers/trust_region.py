@@ -1,9 +1,9 @@
 """Problem + starts -> minima by trust-region reflective least squares, one start at a time.
 
 It minimises Σ rho(r_i²) with the exact Jacobian and tolerances at rounding level (Branch, Coleman
-and Li (1999), SIAM Journal on Scientific Computing 21, as implemented in SciPy). It is slow, but on
-the NIST reference datasets it is the one of the solvers measured here that never reports a wrong
-minimum. Newton's method then refines the last digits.
+and Li (1999), SIAM Journal on Scientific Computing 21, as implemented in SciPy). It is slow, but it
+is the only solver tested here that never reports a wrong minimum on the NIST reference datasets.
+Newton's method then refines the last digits.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ TRUST_REGION_RTOL = 1e-15
 def trust_region(
     problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
-    """Follow each start downhill by a trust region; see `Solver`.
+    """Search from each start by a trust-region method; see `Solver`.
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers, shape (starts, parameters).
+        starts: unconstrained parameters, shape (starts, parameters).
         options: the options of the search.
 
     Raises:
-        ValueError: the options fix free numbers, or the problem has priors, which this solver does
-            not support.
+        ValueError: the options fix unconstrained parameters, or the problem has priors, which this
+            solver does not support.
     """
     if as_projected(problem).problem.penalty is not None:
         raise ValueError("a trust region has no term for priors")
     if options.fixed is not None:
-        raise ValueError("a trust region moves all free numbers")
+        raise ValueError("a trust region moves all unconstrained parameters")
     return [_from_one(with_objective(problem, options), start, options) for start in starts]
 
 
 def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions) -> Solution:
     problem = projected.problem
-    if not projected.moving.any():  # a linear law: its parameters are solved for
+    if not projected.moving.any():  # a linear law, whose parameters are solved for
         return _polished(problem, projected.recover(start[:0], start), False, 0, options)
     row = problem.objective.row
     weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
@@ -81,7 +81,7 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
                 method="trf",
                 x_scale="jac",
                 loss=least_squares_loss(problem.objective),
-                # the parameter of a loss that SciPy knows is its scale
+                # the parameter of a loss known to SciPy is its scale
                 f_scale=problem.objective.delta if row.least_squares and row.parameters else 1.0,
                 ftol=rtol,
                 xtol=rtol,
@@ -98,7 +98,7 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
 def _polished(
     problem: Problem, free: Array, search_converged: bool, evaluations: int, options: SolverOptions
 ) -> Solution:
-    """The solution whose last digits Newton's method has refined."""
+    """The solution after refinement of its last digits by Newton's method."""
     points, _, at_minimum, steps = newton_batch(project(problem), free[None])
     loss = problem.losses(points)
     converged = bool(at_minimum[0] or search_converged)

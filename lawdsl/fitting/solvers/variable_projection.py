@@ -1,10 +1,10 @@
 """Problem + nonlinear parameters -> the best linear parameters, under their bounds.
 
-For given exponents E + A/N^alpha + B/D^beta is a linear model in E, A and B, so a search moves the
+For given exponents, E + A/N^alpha + B/D^beta is a linear model in E, A and B, so a search moves the
 exponents only: min over u of F(u), with F(u) = min over s of Σ w_i·rho(o_i(u) + X_i(u)·s - y_i)
-(variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis 10). Bounds hold:
-A > 0, and C > C0 where C0 is linear in the linear parameters too. Floating-point errors are not
-suppressed here: the caller does that, since searches pass through points where a law overflows.
+(variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis 10). Bounds are
+enforced: A > 0, and C > C0 if C0 is linear in the linear parameters, too. The caller must suppress
+floating-point errors, since searches pass through points where a law overflows.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MAX_INNER_STEPS = 30  # of Newton's method for the linear parameters
+MAX_INNER_STEPS = 30  # steps of Newton's method for the linear parameters
 # relative to the loss: a smaller predicted decrease ends the search for the linear parameters
 INNER_RTOL = 1e-15
-# a step that increases the loss is shortened until it is below this share of its length
+# smallest fraction to which a step that increases the loss is shortened
 MIN_STEP_SHARE = 1e-3
-# rounds that exchange parameters on their bounds and free ones; then starts are solved one by one
+# rounds that exchange parameters on their bounds and free ones, before starts are solved one by one
 MAX_ACTIVE_SET_ROUNDS = 8
-# relative to the diagonal, to which it is added: equal columns give a regular system
+# relative to the diagonal, to which it is added, so that equal columns yield a regular system
 RIDGE = 1e-13
 
 
 @dataclass(frozen=True)
 class _SlackForm:
-    """The linear parameters as offset + directions·s, in which each bound is s >= 0.
+    """The linear parameters as offset + directions·s, such that each bound is s >= 0.
 
     Attributes:
-        bounded: which s have the bound, shape (m,).
-        offset: shape (starts, m); None where the parameters are s themselves.
-        directions: shape (starts, m, m); None where the parameters are s themselves.
+        bounded: the mask of bounded s, shape (m,).
+        offset: shape (starts, m); None if the parameters are s themselves.
+        directions: shape (starts, m, m); None if the parameters are s themselves.
     """
 
     bounded: Mask
@@ -49,7 +49,7 @@ class _SlackForm:
     directions: Array | None = None
 
     def model(self, columns: Array, base: Array | None) -> tuple[Array, Array | None]:
-        """Columns and base of a model in s."""
+        """The columns and the base of a model in s."""
         if self.offset is None or self.directions is None:
             return columns, base
         return np.swapaxes(self.directions, 1, 2) @ columns, combined(self.offset, columns, base)
@@ -90,7 +90,7 @@ class _LinearPenalty:
 
     @classmethod
     def of(cls, problem: Problem, theta: Array, form: _SlackForm) -> _LinearPenalty:
-        """The penalty of a problem at the other parameters of theta, shape (starts, parameters)."""
+        """The penalty of a problem for given other parameters in theta, shape (starts, parameters)."""
         assert problem.penalty is not None
         stiffness, centers = problem.penalty.linear_terms(problem.linear, len(theta))
         count = len(problem.linear)
@@ -111,8 +111,8 @@ def least_squares_linear(
 ) -> tuple[Array, Mask]:
     """Set the linear parameters to their weighted least-squares values under their bounds.
 
-    They minimise Σ w_i·(o_i + X_i·s - y_i)², by the normal equations. Where the objective is of
-    logarithms, residuals are relative ones: log(f/y) is f/y - 1 to first order.
+    They minimise Σ w_i·(o_i + X_i·s - y_i)², by the normal equations. If the objective compares
+    logarithms, residuals are relative: log(f/y) is f/y - 1 to first order.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -136,7 +136,8 @@ def least_squares_linear(
         size = problem.curvature_of_weights(weights is not None)
         gram += terms.curvature / size
         right_side -= terms.gradient(np.zeros_like(right_side)) / size
-    # one sum per start is cheaper than a mask of all entries, and not finite if any entry is
+    # one sum per start is cheaper than a mask of all entries, and it is not finite if any entry is
+    # not
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(right_side, 1))
     if not usable.all():
         gram[~usable], right_side[~usable] = np.eye(gram.shape[1]), 0.0
@@ -159,8 +160,8 @@ def minimise_over_linear(
     """Move the linear parameters to the minimum of the objective itself, under their bounds.
 
     Newton's method with an active set, which for a Huber loss ends after finitely many steps, as
-    the loss is piecewise quadratic. A parameter that a step would take below its bound stays on it,
-    and is released when that lowers the objective.
+    the loss is piecewise quadratic. A parameter that a step would move below its bound stays on the
+    bound, and is released when that decreases the objective.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -245,7 +246,8 @@ class _LinearMinimisation:
                 continue
             s = np.where(better[:, None], trial, s)
             state = state.where(better, trial_state)
-            # far from the minimum a Huber loss has little curvature: reweighted squares lead on
+            # far from the minimum a Huber loss has little curvature: reweighted squares make
+            # progress there
             step_share = np.where(better, 1.0, np.where(reweighted, step_share * 0.3, 1.0))
             reweighted = ~better
         if finished is None:
@@ -254,7 +256,7 @@ class _LinearMinimisation:
         return finished
 
     def predicted_slacks(self, s: Array, previous: ResidualState) -> Array:
-        """The s at which these columns keep the gradient that the previous columns had."""
+        """The s at which these columns have the same gradient that the previous columns had."""
         gradient_of_rows, curvature = previous.derivatives(self.problem, exact=True)
         change = combined(s, self.columns, self.base) - previous.value
         gradient = (self.columns @ (gradient_of_rows + curvature * change)[:, :, None])[:, :, 0]
@@ -296,7 +298,7 @@ class _LinearMinimisation:
         return step, np.abs(np.add.reduce(step * gradient, 1))
 
     def _step_under_bounds(self, gradient: Array, curvature: Array, s: Array) -> Array:
-        """Newton's step that leaves no bounded s below 0."""
+        """Newton's step such that no bounded s becomes negative."""
         columns, bounded = self.columns, self.bounded
         hessian = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
         if self.penalty is not None:
@@ -325,8 +327,8 @@ def _store(
 def solve_each(matrices: Array, right: Array) -> Array:
     """Solve a linear system for each start.
 
-    A matrix with negative curvature may be singular to the last bit. Then all systems are solved
-    one by one, the singular ones by least squares.
+    A matrix with negative curvature may be exactly singular. Then all systems are solved one by
+    one, the singular ones by least squares.
 
     Args:
         matrices: shape (starts, n, n).
@@ -348,7 +350,7 @@ def solve_each(matrices: Array, right: Array) -> Array:
 def _constrained_step(
     hessian: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None
 ) -> Array:
-    """Newton's step where some parameters go to 0, and others are not changed."""
+    """Newton's step in which some parameters move to 0, and others are not changed."""
     # 1e-150: its square is still above the smallest float
     scale = np.sqrt(np.abs(diagonal(hessian))) + 1e-150
     scaled = hessian / (scale[:, :, None] * scale[:, None, :])
@@ -362,7 +364,7 @@ def _constrained_step(
     scaled_moves = moves * scale
     right_side -= (scaled @ scaled_moves[:, :, None])[:, :, 0]
     scaled[on_bound[:, :, None] | on_bound[:, None, :]] = 0.0
-    # rows and columns of fixed parameters become those of the identity
+    # rows and columns of fixed parameters are replaced by those of the identity
     diagonal(scaled)[...] += on_bound + RIDGE
     step = solve_each(scaled, np.where(on_bound, scaled_moves, right_side)) / scale
     return np.where(on_bound, moves, step)
@@ -419,7 +421,7 @@ def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Arr
         rise = (
             right_side[unfinished] - (gram[unfinished] @ solution[unfinished][:, :, None])[:, :, 0]
         )
-        # a rise below the ridge is its own effect and would exchange a parameter for ever
+        # a rise below the ridge is its own effect and would exchange a parameter indefinitely
         is_wrong = bounded & ((free & (solution[unfinished] < 0)) | (~free & (rise > RIDGE)))
         on_bound[unfinished] ^= is_wrong
         unfinished = unfinished[is_wrong.any(axis=1)]
@@ -429,14 +431,15 @@ def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Arr
 
 
 def _by_nnls(gram: Array, right_side: Array, bounded: Mask) -> Array:
-    """The linear parameters at the minimum for one start, by SciPy's active-set method of Lawson
-    and Hanson."""
+    """The linear parameters at the minimum for one start, by SciPy's implementation of the
+    active-set method of Lawson and Hanson.
+    """
     values, vectors = np.linalg.eigh(gram)
-    # gram may be indefinite by rounding
+    # gram may be indefinite due to rounding
     root = np.sqrt(np.maximum(values, RIDGE))
     square = root[:, None] * vectors.T
     goal = (vectors.T @ right_side) / root
-    # nnls knows bounded parameters only: an unbounded one is a difference of two
+    # nnls supports bounded parameters only: an unbounded one is a difference of two
     split = np.hstack([square, -square[:, ~bounded]])
     try:
         part, _ = nnls(split, goal)

@@ -193,6 +193,8 @@ class _ClaimInstance:
                 return tree.Derivative(
                     self._output(differentiated), tuple(map(self._name, wrt)), order
                 )
+            case tree.Conditional():
+                return tree.with_parts(node, self._formula)
             case tree.Negative(operand):
                 return tree.Negative(self._formula(operand))
             case tree.Sum(terms):

@@ -83,6 +83,8 @@ class Grounding:
                 return self.element(name, [assignment.get(s, s) for s in subscripts])
             case tree.Aggregate(function, body, over):
                 return self._written_out(function, body, over, assignment)
+            case tree.Conditional():
+                return tree.with_parts(node, lambda part: self(part, assignment))
             case tree.Negative(operand):
                 return tree.Negative(self(operand, assignment), span=node.span)
             case tree.Sum(terms):
@@ -282,6 +284,8 @@ def renamed(node: Formula, labels: Mapping[str, str]) -> Formula:
         case tree.Aggregate(function, body, over):
             inner = {index: label for index, label in labels.items() if index not in over}
             return tree.Aggregate(function, renamed(body, inner), over)
+        case tree.Conditional():
+            return tree.with_parts(node, lambda part: renamed(part, labels))
         case tree.Negative(operand):
             return tree.Negative(renamed(operand, labels))
         case tree.Sum(terms):

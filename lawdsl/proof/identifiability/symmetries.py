@@ -24,7 +24,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy
-from lawdsl.law.functions import KINKED
+from lawdsl.law.functions import PIECEWISE, without_impulses
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.identifiability.closed_forms import Direction, guesses
@@ -134,7 +134,7 @@ def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
                 without_formula.append(_FormulaDirection(vector, {}, False))
         with_formula.sort(key=lambda one: _length(one.field))
     # the pieces of a law with kinks may differ: only formulas hold for all of them
-    kinked = numbers.expression.has(*KINKED)
+    kinked = numbers.expression.has(*PIECEWISE)
     basis = _basis(with_formula if kinked else [*with_formula, *without_formula], numbers)
     return Freedom(_symmetries(numbers, basis), certain=len(basis) == len(base.vectors))
 
@@ -198,7 +198,7 @@ def _formula(
 ) -> tuple[VectorField, bool] | None:
     """A verified formula for a direction, and whether it is proved."""
     direction = Direction(numbers, support, seed=1, bits=BALL_BITS)
-    kinked = numbers.expression.has(*KINKED)
+    kinked = numbers.expression.has(*PIECEWISE)
 
     def first_verified() -> tuple[VectorField, bool] | None:
         for field in guesses(direction, theta, random.Random(2)):
@@ -297,7 +297,7 @@ def _equation(law: Law, field: VectorField) -> str:
         return ""
     terms = []
     for s, rate in field.items():
-        rate_text, slope = text(rate), f"∂{law.output}/∂{s}"
+        rate_text, slope = text(without_impulses(rate)), f"∂{law.output}/∂{s}"
         bracketed = f"({rate_text})" if rate.is_Add else rate_text
         terms.append({"1": slope, "-1": f"-{slope}"}.get(rate_text, f"{bracketed}*{slope}"))
     terms.sort(key=lambda term: term.startswith("-"))

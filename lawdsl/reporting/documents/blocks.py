@@ -1,4 +1,4 @@
-"""The blocks of a document: what is said, apart from how it is rendered."""
+"""The blocks of a document: its content, independent of how it is rendered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Paragraph:
 
     Attributes:
         text: plain text.
-        is_strong: whether it matters more than what surrounds it.
+        is_strong: whether it is emphasised.
     """
 
     text: str
@@ -37,10 +37,10 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines of a report, indented by what they belong to.
+    """Lines of a report, indented below the line that they belong to.
 
     Attributes:
-        lines: plain text, with spaces before what belongs to the line above.
+        lines: plain text; a line that belongs to the line above starts with spaces.
     """
 
     lines: Sequence[str]
@@ -51,9 +51,9 @@ class Rows:
     """A table.
 
     Attributes:
-        headers: of the columns.
+        headers: the headers of the columns.
         cells: the rows; floats are printed to six digits, and numbers are aligned to the right.
-        caption: what the table has; "" for none.
+        caption: the caption of the table; "" for none.
     """
 
     headers: Sequence[str]
@@ -66,8 +66,8 @@ class Formula:
     """A displayed formula.
 
     Attributes:
-        latex: in LaTeX, without delimiters.
-        text: as the language writes it, for readers without LaTeX.
+        latex: the formula in LaTeX, without delimiters.
+        text: the formula in the syntax of the language, for readers without LaTeX.
     """
 
     latex: str
@@ -76,10 +76,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class Code:
-    """Text that is typed or kept as it is.
+    """Text that is shown verbatim.
 
     Attributes:
-        text: lines.
+        text: the lines.
     """
 
     text: str
@@ -98,10 +98,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks that are folded where the reader can unfold them.
+    """Blocks that can be collapsed, where the output format supports it.
 
     Attributes:
-        summary: what is folded.
+        summary: the heading of the collapsed blocks.
         blocks: the blocks.
     """
 
@@ -114,11 +114,11 @@ class Picture:
     """A figure.
 
     Attributes:
-        name: of its file, where it has one of its own: `fit.svg`.
-        title: what it shows, as a sentence.
-        description: for readers who do not see it.
-        svg: the figure, with its title.
-        notes: what was thinned or left out.
+        name: the name of its file if it is saved separately: `fit.svg`.
+        title: the title, a sentence.
+        description: the alternative text.
+        svg: the figure with its title, as SVG.
+        notes: which data were thinned or left out.
     """
 
     name: str

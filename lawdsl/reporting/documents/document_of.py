@@ -1,4 +1,4 @@
-"""Public record -> the blocks that say what it is: the table of all records."""
+"""Public record -> the blocks that describe it: the table of all records."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def document_of(record: Any) -> tuple[Block, ...]:
 
 
 def text(record: Any) -> str:
-    """A public record as `print` shows it."""
+    """A public record as plain text, for `print`."""
     return text_of(document_of(record))
 
 
 def html(record: Any) -> str:
-    """A public record as a notebook shows it."""
+    """A public record as HTML, for notebooks."""
     return notebook_html(document_of(record))
 
 

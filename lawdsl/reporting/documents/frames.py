@@ -1,4 +1,4 @@
-"""Public record -> its rows as a data frame: pandas, else polars, else pyarrow."""
+"""Public record -> its rows as a data frame of pandas, else polars, else pyarrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Sequence[Any]]
 BACKENDS: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
-"""Libraries of data frames, the preferred one first; pyarrow is always there."""
+"""Libraries of data frames in the order of preference; pyarrow is always installed."""
 
 
 def to_frame(record: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which cells of a table are numbers, that are aligned to the right."""
+"""Which cells of a table are numbers and hence right-aligned."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ NUMBER = re.compile(r"[-+]?(\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?( ?%)?|oo|-oo|inf|-
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number, or stands for one that is missing."""
+    """Whether a cell is a number, or the mark of a missing number."""
     return NUMBER.fullmatch(text.strip()) is not None

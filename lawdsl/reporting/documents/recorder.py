@@ -1,7 +1,7 @@
 """Terminal report -> blocks: what the report functions print, recorded as lines and tables.
 
-The functions of this room say what a result is; here it is kept as data, which other renderers
-show in notebooks, reports and strings.
+The functions of this package print to a console; a `Recorder` stores the output as data, which is
+then rendered in notebooks, reports and strings.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ STRONG = "bold"
 
 
 class Recorder(Console):
-    """A console that keeps what is printed as blocks, in `blocks`."""
+    """A console that stores its output as blocks, in `blocks`."""
 
     def __init__(self) -> None:
         super().__init__(color_system=None, width=10_000)
         self.blocks: list[Block] = []
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Keep a table, or a line of text."""
+        """Store a table, or a line of text."""
         for printed in objects:
             if isinstance(printed, Table):
                 self.blocks.append(_rows(printed))
@@ -34,9 +34,9 @@ class Recorder(Console):
             text = printed.plain if isinstance(printed, Text) else str(printed)
             is_strong = isinstance(printed, Text) and _is_strong(printed)
             for line in text.splitlines():
-                self._keep(line, is_strong)
+                self._store(line, is_strong)
 
-    def _keep(self, line: str, is_strong: bool) -> None:
+    def _store(self, line: str, is_strong: bool) -> None:
         if is_strong:
             self.blocks.append(Paragraph(line, is_strong=True))
         elif self.blocks and isinstance(self.blocks[-1], Lines):
@@ -49,8 +49,8 @@ def recorded(show: Callable[..., None], *arguments: Any, **options: Any) -> tupl
     """The blocks that a report function prints.
 
     Args:
-        show: prints a report to the console `out`.
-        arguments, options: its other arguments.
+        show: the function that prints a report to the console `out`.
+        arguments, options: its remaining arguments.
     """
     recorder = Recorder()
     show(*arguments, out=recorder, **options)
@@ -58,7 +58,7 @@ def recorded(show: Callable[..., None], *arguments: Any, **options: Any) -> tupl
 
 
 def _is_strong(text: Text) -> bool:
-    """Whether a line is a heading: bold from its beginning."""
+    """Whether a line is a heading: bold from its start."""
     begins = (span.start == 0 and STRONG in str(span.style) for span in text.spans)
     return STRONG in str(text.style) or any(begins)
 

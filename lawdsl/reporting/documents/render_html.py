@@ -1,4 +1,4 @@
-"""Blocks -> HTML, without scripts and without requests."""
+"""Blocks -> HTML, without scripts and without network requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def html_of(blocks: Iterable[Block]) -> str:
 
 
 def notebook_html(blocks: Iterable[Block]) -> str:
-    """Render blocks as a notebook shows a result: a fragment with a class of its own.
+    """Render blocks for the display of a result in a notebook: a fragment with its own class.
 
-    MathJax leaves the dollar signs of texts alone: it reads formulas only.
+    Dollar signs in text are not interpreted by MathJax, which is enabled for formulas only.
     """
     return f'<div class="lawdsl tex2jax_ignore mathjax_ignore">{html_of(blocks)}</div>'
 
@@ -65,14 +65,14 @@ def _rows(block: Rows) -> str:
 
 
 def _cell(value: Any) -> str:
-    # text is aligned to the left, whatever the style sheet of a notebook does to cells
+    # text is left-aligned, whatever the style sheet of a notebook does to cells
     text = cell_text(value)
     align = "right" if is_number(text) else "left"
     return f'<td style="text-align: {align}">{escape(text)}</td>'
 
 
 def _formula(block: Formula) -> str:
-    # MathJax of notebooks and reports reads this; without it, the source is readable
+    # MathJax in notebooks and reports renders this; without it, the source is readable
     return f'<p class="formula tex2jax_process mathjax_process">$\\displaystyle {escape(block.latex)}$</p>'
 
 
@@ -97,7 +97,7 @@ def _details(block: Details) -> str:
 
 
 def _picture(block: Picture) -> str:
-    # as an image, not as elements of the page: figures share the names of their parts, and an image
+    # as an image, not inline: inline figures would share the names of their elements, and an image
     # runs no script and loads nothing
     source = b64encode(block.svg).decode()
     return (

@@ -1,4 +1,4 @@
-"""Blocks -> plain text, as `print` shows a result."""
+"""Blocks -> plain text, for `print`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from lawdsl.reporting.documents.blocks import (
 from lawdsl.reporting.terminal import rows_table
 
 WIDTH = 10_000
-"""Columns of the console that lays tables out: more than any has, so that no cell is folded."""
+"""Width of the console on which tables are laid out: wider than any table, so that no cell is
+wrapped.
+"""
 
 
 def text_of(blocks: Iterable[Block]) -> str:
-    """Render blocks as text without colour; folded blocks are left out.
+    """Render blocks as text without colour; collapsed blocks are omitted.
 
     Args:
         blocks: the blocks.

@@ -1,1 +1,1 @@
-"""Results -> one file that reports them: HTML without any request, or Markdown."""
+"""Results -> a report in one file: HTML without network requests, or Markdown."""

@@ -1,8 +1,9 @@
-"""A question and its fits -> answers over a grid of what is given, which the reader of a page explores.
+"""A question and its fits -> answers on a grid of its givens, which the reader of a page can
+explore.
 
-A page cannot solve a question. Its answers are computed when the page is made, at the nodes of a grid
-over the givens, and between the nodes they are interpolated; how wrong that is, is measured at places
-in the middle between nodes, where it is worst.
+A page cannot solve a question. Answers are computed when the page is made, at the nodes of a grid
+over the givens, and interpolated between the nodes. The interpolation error is measured at
+midpoints between nodes, where it is largest.
 """
 
 from __future__ import annotations
@@ -25,45 +26,50 @@ from lawdsl.solving.result_under_law_error import Ends
 from lawdsl.solving.solve import Asked
 
 MAX_AXES = 3
-"""Givens that are moved; of more, those that move the answer most."""
+"""Number of givens with a slider; if there are more, those with the largest effect on the answer.
+"""
 MOST_TIMES = 4.0
-"""From a quarter of what was given to four times it, where the answer moves little."""
+"""Range of a slider: from a quarter of the given value to four times it, if the answer is not
+sensitive to it.
+"""
 ANSWER_TIMES = 3.0
-"""Where it moves much, a slider goes as far as the answer becomes this many times as large, by its
-derivative."""
+"""Else a slider ends where the answer changes by this factor, according to its derivative."""
 NODE_TIMES = 1.6
-"""A node is at most this many times the next one."""
+"""Largest ratio of neighbouring nodes."""
 TRIES = 3
-"""How often an end without an answer is moved halfway to what was asked."""
+"""How often an end without an answer is moved halfway towards the given value."""
 GRIDS: Mapping[int, Sequence[tuple[int, ...]]] = {
     1: ((17,), (9,), (5,), (3,)),
     2: ((7, 7), (5, 5), (3, 3)),
     3: ((5, 5, 3), (5, 3, 3), (3, 3, 3)),
 }
-"""Number of axes -> nodes on each, the finest grid first. They are odd: what was asked is a node."""
+"""Number of axes -> numbers of nodes on each, the finest grid first. They are odd, so that the
+given value is a node.
+"""
 CHECKS = 3
-"""Answers with which the interpolation is compared."""
+"""Number of answers with which the interpolation is compared."""
 CPU_SECONDS = 0.8
-"""For all answers of a question, by the time of one."""
+"""CPU time (s) for all answers of a question; a grid is chosen by the time of one answer."""
 COARSEST_CPU_SECONDS = 4.0
-"""For the coarsest grid; there are no sliders where it takes longer."""
+"""CPU time (s) for the coarsest grid; if it takes longer there are no sliders."""
 SEED = 0
 
 Progress = Callable[[int, int], None]
-"""A function that is called with the number of answers computed and of all."""
+"""A function that is called with the number of answers computed, and the total."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A given that the reader moves.
+    """A given that the reader can vary.
 
     Attributes:
-        name: of the given, without labels.
-        names: those of its values: `cap[web]` and the others, where one number is given for all.
-        unit: as text.
-        doc: what it is.
+        name: the name of the given, without labels.
+        names: the names of its elements, `cap[web]` and so on, if one number is given for all
+            labels.
+        unit: the unit as text.
+        doc: the description.
         nodes: the values for which answers are computed, ascending.
-        start: what was asked.
+        start: the given value.
     """
 
     name: str
@@ -76,16 +82,16 @@ class Axis:
 
 @dataclass(frozen=True)
 class Column:
-    """An unknown, or the goal, at the nodes.
+    """The values of an unknown, or of the goal, at the nodes.
 
     Attributes:
-        name: of the unknown, or the text of the goal.
-        unit: as text.
-        doc: what it is.
-        values: one a node, the last axis varying fastest; None without an answer.
+        name: the name of the unknown, or the text of the goal.
+        unit: the unit as text.
+        doc: the description.
+        values: one value per node, the last axis varying fastest; None where there is no answer.
         low, high: the ends of the intervals; None where they are not known.
-        error: the largest difference of an interpolated value from the answer at the places that
-            were checked, relative to the answer where all are above 0.
+        error: the largest difference between an interpolated value and the answer at the checked
+            points, relative to the answer if all values are positive.
     """
 
     name: str
@@ -98,22 +104,23 @@ class Column:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether logarithms are interpolated: where all values are above 0."""
+        """Whether logarithms are interpolated, which requires that all values are positive."""
         return all(x is None or x > 0 for x in (*self.values, *self.low, *self.high))
 
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Answers over a grid.
+    """Answers on a grid.
 
     Attributes:
-        axes: what varies.
+        axes: the givens that vary.
         columns: the unknowns, then the goal.
-        statuses: one a node: answered, infeasible, …
-        fixed: what is given beside, as text.
-        count: how many answers were computed, with those of the checks.
-        checks: how many were compared with interpolated values.
-        wrong: at how many of these there is no answer, though there is one at every node beside.
+        statuses: one status per node: answered, infeasible, …
+        fixed: the other givens, as text.
+        count: the number of answers computed, including those of the checks.
+        checks: the number of answers that were compared with interpolated values.
+        wrong: the number of checked points without an answer although every neighbouring node has
+            one.
     """
 
     axes: tuple[Axis, ...]
@@ -125,14 +132,15 @@ class AnswerTable:
     wrong: int
 
     def interpolated(self, column: Sequence[float | None], at: Sequence[float]) -> float | None:
-        """A value between the nodes, linear along each axis; None beside a node without an answer.
+        """A value between the nodes, linear along each axis; None if a neighbouring node has no
+        answer.
 
         Args:
-            column: one value a node.
+            column: one value per node.
             at: a value for each axis, within its nodes.
         """
         strides = [math.prod(len(a.nodes) for a in self.axes[k + 1 :]) for k in range(len(at))]
-        below, shares = zip(*map(_place, self.axes, at), strict=True)
+        below, shares = zip(*map(_cell_position, self.axes, at), strict=True)
         logarithmic = all(x is None or x > 0 for x in column)
         total = 0.0
         for corner in product((0, 1), repeat=len(at)):
@@ -148,8 +156,8 @@ class AnswerTable:
         return math.exp(total) if logarithmic else total
 
 
-def _place(axis: Axis, value: float) -> tuple[int, float]:
-    """The node below a value, and the share of the way to the next."""
+def _cell_position(axis: Axis, value: float) -> tuple[int, float]:
+    """The index of the node below a value, and the relative distance to the next node."""
     nodes = axis.nodes
     k = int(np.clip(np.searchsorted(nodes, value, "right") - 1, 0, len(nodes) - 2))
     return k, math.log(value / nodes[k]) / math.log(nodes[k + 1] / nodes[k])
@@ -158,22 +166,22 @@ def _place(axis: Axis, value: float) -> tuple[int, float]:
 def answer_table(
     asked: Asked, answer: Answer, progress: Progress | None = None
 ) -> AnswerTable | None:
-    """Answers to a question around the one that was asked.
+    """Compute the answers to a question on a grid around the given values.
 
     Args:
         asked: the question with its fits.
-        answer: for the values that were asked.
-        progress: told how many answers are computed.
+        answer: the answer for the given values.
+        progress: called with the number of answers computed, and the total.
 
     Returns:
-        The table; None where nothing that was given can be moved, or answers take too long.
+        The table; None where no given can be varied, or answers take too long.
     """
     groups = sorted(_groups(asked, answer), key=lambda names: -_elasticity(answer, names))
     groups = groups[:MAX_AXES]
     if not groups or not answer.ok:
         return None
     solve = _Solver(asked, answer)
-    solve.answer({})  # formulas that all answers need are made by the first
+    solve.answer({})  # the first answer prepares the formulas that all answers share
     started = time.process_time()
     solve.computed(solve.values)
     each = time.process_time() - started
@@ -183,11 +191,11 @@ def answer_table(
     if grid == grids[-1] and seconds[-1] > COARSEST_CPU_SECONDS:
         return None
     axes = tuple(_axis(solve, names, k) for names, k in zip(groups, grid, strict=True))
-    return _filled(solve, axes, progress or (lambda done, total: None))
+    return _solved_table(solve, axes, progress or (lambda done, total: None))
 
 
 class _Solver:
-    """Answers with some of the givens changed."""
+    """Solves the question with some of the givens changed."""
 
     def __init__(self, asked: Asked, answer: Answer) -> None:
         self.asked, self.base = asked, answer
@@ -196,7 +204,7 @@ class _Solver:
         self.known: dict[tuple[float, ...], Answer | None] = {}
 
     def answer(self, changed: Mapping[str, float]) -> Answer | None:
-        """The answer; None where the values are refused. The same is not computed twice."""
+        """The answer; None where the values are invalid. Results are cached."""
         values = {**self.values, **changed}
         place = tuple(values.values())
         if place not in self.known:
@@ -204,7 +212,7 @@ class _Solver:
         return self.known[place]
 
     def computed(self, values: Mapping[str, float]) -> Answer | None:
-        """The answer for all values, as `answer` returns it."""
+        """Solve the question for all values, as `answer` does."""
         self.count += 1
         try:
             return self.asked.point(values, level=self.base.level)
@@ -218,8 +226,9 @@ class _Solver:
 
 
 def _groups(asked: Asked, answer: Answer) -> Iterator[tuple[str, ...]]:
-    """The names of what can be moved: givens above 0, and settings that are not at their defaults;
-    where labels have one value, the names of all of them."""
+    """The names of the givens that can be varied: givens above 0, and settings that are not at
+    their defaults; if labels share one value, the names of all of them.
+    """
     question = asked.question
     defaults = asked.formulated.default_values
     for kind in ("given", "setting"):
@@ -236,8 +245,9 @@ def _groups(asked: Asked, answer: Answer) -> Iterator[tuple[str, ...]]:
 
 
 def _elasticity(answer: Answer, names: Sequence[str]) -> float:
-    """By how many per cent an answer moves for one per cent of a given, by its derivatives: the
-    largest of the unknowns and the goal; 1 where that is not known."""
+    """The elasticity of an answer with respect to a given, by its derivatives: the largest of the
+    unknowns and the goal; 1 where it is not known.
+    """
     moved = [s for s in answer.sensitivities if s.name in names]
     rates = [
         sum(s.value * s.unknowns.get(u.name, 0.0) for s in moved) / u.value
@@ -250,7 +260,7 @@ def _elasticity(answer: Answer, names: Sequence[str]) -> float:
 
 
 def _axis(solve: _Solver, names: tuple[str, ...], count: int) -> Axis:
-    """The axis of a given: evenly spaced ratios on each side of what was asked."""
+    """The axis of a given: nodes with equal ratios on each side of the given value."""
     answer, question = solve.base, solve.asked.question
     name, value, half = names[0].partition("[")[0], answer.values[names[0]], count // 2
     elasticity = max(_elasticity(answer, names), 1e-9)
@@ -260,10 +270,10 @@ def _axis(solve: _Solver, names: tuple[str, ...], count: int) -> Axis:
     limits = [number(limit) for sign, limit in symbol.bounds if sign.startswith("<")]
     shares = any(s.simplex for s in question.of_kind("unknown"))
     largest = min([float(x) for x in limits if x is not None] + [1.0] * shares, default=math.inf)
-    low = _with_answer(solve, names, value / times)
-    high = _with_answer(solve, names, max(min(value * times, largest), value))
+    low = _end_with_answer(solve, names, value / times)
+    high = _end_with_answer(solve, names, max(min(value * times, largest), value))
     below = half if high > value else count - 1
-    # the ends exactly, for which there are answers already
+    # the exact ends, for which answers have been computed already
     nodes = [low, *(value * (low / value) ** (k / below) for k in range(below - 1, 0, -1)), value]
     if high > value:
         nodes += [*(value * (high / value) ** (k / half) for k in range(1, half)), high]
@@ -272,9 +282,10 @@ def _axis(solve: _Solver, names: tuple[str, ...], count: int) -> Axis:
     return Axis(name, names, text, symbol.doc or "", tuple(nodes), value)
 
 
-def _with_answer(solve: _Solver, names: Sequence[str], end: float) -> float:
-    """An end of an axis at which there is an answer, all else as it was asked; the last one tried
-    where there is none."""
+def _end_with_answer(solve: _Solver, names: Sequence[str], end: float) -> float:
+    """An end of an axis at which there is an answer, all else as given; the last end tried if there
+    is none.
+    """
     value = solve.base.values[names[0]]
     for _ in range(TRIES):
         found = solve.answer(dict.fromkeys(names, end))
@@ -284,10 +295,10 @@ def _with_answer(solve: _Solver, names: Sequence[str], end: float) -> float:
     return end
 
 
-def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> AnswerTable:
-    """The answers at the nodes, and the comparison with some between them."""
+def _solved_table(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> AnswerTable:
+    """The answers at the nodes, and their comparison with some between the nodes."""
     places = list(product(*(axis.nodes for axis in axes)))
-    # no cell twice: one where the answer moves evenly says nothing of another
+    # each cell is checked once at most
     cells = list(product(*(range(len(axis.nodes) - 1) for axis in axes)))
     chosen = np.random.default_rng(SEED).permutation(len(cells))[:CHECKS]
     cells = [cells[k] for k in chosen]
@@ -299,7 +310,7 @@ def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> Answe
     moved = {name for axis in axes for name in axis.names}
     statuses = tuple("refused" if each is None else each.status for each in found)
     columns = tuple(_columns(solve.base, found))
-    table = AnswerTable(axes, columns, statuses, _fixed(solve, moved), 0, 0, 0)
+    table = AnswerTable(axes, columns, statuses, _fixed_givens(solve, moved), 0, 0, 0)
     checked: list[tuple[tuple[float, ...], Answer | None]] = []
     for cell in cells:
         middle = tuple(_middle(axis, int(k)) for axis, k in zip(axes, cell, strict=True))
@@ -308,8 +319,8 @@ def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> Answe
     return replace(_with_errors(table, checked), count=solve.count)
 
 
-def _fixed(solve: _Solver, moved: set[str]) -> tuple[str, ...]:
-    """What else is given, but for values of labels, as text."""
+def _fixed_givens(solve: _Solver, moved: set[str]) -> tuple[str, ...]:
+    """The other givens as text, without values for labels."""
     texts = []
     for name, value in solve.values.items():
         unit = solve.asked.question.units.get(name)
@@ -355,7 +366,7 @@ def _finite(value: float | None) -> float | None:
 def _with_errors(
     table: AnswerTable, checked: Sequence[tuple[tuple[float, ...], Answer | None]]
 ) -> AnswerTable:
-    """A table with the errors of its interpolation at some places."""
+    """A table with the interpolation errors at the checked points."""
     errors = [0.0] * len(table.columns)
     wrong = compared = 0
     for place, answer in checked:

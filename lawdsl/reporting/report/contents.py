@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.fitting.verdicts import NEEDS
@@ -15,7 +14,13 @@ from lawdsl.reporting.report.commands import made_by
 from lawdsl.reporting.report.entries import Entry, rests_on_others, with_fits, with_question
 from lawdsl.reporting.report.explorer import Explorer, explorer_of
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
-from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
+from lawdsl.reporting.report.of_fit import (
+    USES,
+    data_blocks,
+    distrust_blocks,
+    fit_blocks,
+    fit_glance,
+)
 from lawdsl.reporting.report.of_law import law_blocks, source_note
 from lawdsl.reporting.report.pictures import pictures
 from lawdsl.reporting.report.question_explorer import QuestionExplorer, question_explorer_of
@@ -34,28 +39,30 @@ MAX_GIVEN = 8  # givens that a summary names
 def report_of(
     entries: Sequence[Entry], output: str, *, sliders: bool = True, progress: Progress | None = None
 ) -> Report:
-    """The report of results.
+    """Assemble the report of some results.
 
     Args:
         entries: fits, answers to questions about them, and other results; at least one.
         output: the name of its file.
-        sliders: whether the reader can evaluate laws and move answers.
-        progress: told how many answers for sliders are computed.
+        sliders: whether the report has sliders for laws and answers.
+        progress: called with the number of answers for sliders computed, and the total.
 
     Raises:
         LawdslError: a fit whose law was altered, or an answer whose question cannot be read again.
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [
-        with_fits(replace(e, result=with_question(e.result, e.file)), fits)
+        with_fits(e.with_answers([with_question(a, e.file) for a in e.answers]), fits)
         for e in entries
-        if isinstance(e.result, Answer)
+        if e.answers
     ]
-    others = [e for e in entries if not e.is_fit and not isinstance(e.result, Answer)]
+    others = [e for e in entries if not e.is_fit and not e.answers]
     explorers: tuple[list[Explorer], list[QuestionExplorer]] = [], []
     if sliders:
         made = (explorer_of(entry) for entry in fits)
-        moved = (question_explorer_of(entry, progress) for entry in answers)
+        # sliders say more than the same question asked for several values
+        alone = (entry for entry in answers if isinstance(entry.result, Answer))
+        moved = (question_explorer_of(entry, progress) for entry in alone)
         explorers = [e for e in made if e], [e for e in moved if e]
     return Report(
         _title(fits, answers, others),
@@ -66,41 +73,48 @@ def report_of(
 
 def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Entry]) -> str:
     if answers:
-        return conjunction(list(dict.fromkeys(entry.result.title for entry in answers)))
+        return conjunction(list(dict.fromkeys(entry.answers[0].title for entry in answers)))
     if fits:
         return conjunction(list(dict.fromkeys(entry.law.title for entry in fits)))
     return conjunction([entry.name for entry in others])
 
 
 def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]:
-    """What was asked, and what came out, before all else."""
+    """The summary at the top of the report: the questions and the results."""
     for entry in answers:
-        yield Paragraph(f"Asked: {_asked(entry.result)}.")
-        if rests_on_others(entry.result):
+        yield Paragraph(f"Asked: {_asked(entry.answers)}.")
+        # without fits there is nothing that could contradict it
+        if fits and rests_on_others(entry):
             yield Paragraph(f"{entry.name} {OTHER_FITS}", is_strong=True)
-    if answers:
-        yield from answer_glance(answers)
+    alone = [entry for entry in answers if isinstance(entry.result, Answer)]
+    if alone:
+        yield from answer_glance(alone)
     if fits:
-        yield from glance(fits)
+        yield from fit_glance(fits)
     for entry in fits:
         if entry.result.verdict != "trusted":
-            yield Paragraph(f"{entry.name}: {_doubt(entry)}. See what to distrust.", is_strong=True)
+            yield Paragraph(
+                f"{entry.name}: {_verdict_note(entry)}. See what to distrust.", is_strong=True
+            )
 
 
-def _asked(answer: Answer) -> str:
+def _asked(answers: Sequence[Answer]) -> str:
     """A question with what was given."""
+    answer = answers[0]
     units = answer.declared.units if answer.declared else {}
-    given = [
-        f"{name} = {number_text(value)}{f' {print_unit(unit)}' if unit else ''}"
-        for name, value in answer.values.items()
-        if "." not in name
-        for unit in (units.get(name.partition("[")[0]),)
-    ]
+    given = []
+    for name in answer.values:
+        if "." in name:
+            continue
+        values = dict.fromkeys(each.values[name] for each in answers)
+        unit = units.get(name.partition("[")[0])
+        text = abridged([number_text(value) for value in values], MAX_GIVEN)
+        given.append(f"{name} = {text}{f' {print_unit(unit)}' if unit else ''}")
     return f"{answer.title}, at {abridged(given, MAX_GIVEN)}" if given else answer.title
 
 
-def _doubt(entry: Entry) -> str:
-    """The verdict on a fit that is not trusted without doubt, and for what it is."""
+def _verdict_note(entry: Entry) -> str:
+    """The verdict on a fit that is not fully trusted, with the use that it concerns."""
     result = entry.result
     uses = [USES[use] for use in NEEDS if result.verdict_for(use) != "trusted"]
     about = f" about {conjunction(uses)}" if uses else ""
@@ -115,8 +129,9 @@ def _sections(
     explorers: tuple[Sequence[Explorer], Sequence[QuestionExplorer]],
 ) -> Iterator[Section]:
     if answers:
-        blocks = [block for entry in answers for block in answer_blocks(entry)]
-        yield Section("answers", "The answer" if len(answers) == 1 else "The answers", blocks)
+        blocks = [block for entry in answers for block in answer_blocks(entry, fits)]
+        one = sum(len(entry.answers) for entry in answers) == 1
+        yield Section("answers", "The answer" if one else "The answers", blocks)
     if fits:
         yield Section("law", "The law", [*law_blocks(fits), *source_note(fits)])
         yield Section("data", "The data", list(data_blocks(fits)))

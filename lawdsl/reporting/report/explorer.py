@@ -1,7 +1,7 @@
-"""Fits -> sliders by which the reader of a page evaluates their laws.
+"""Fits -> sliders with which the reader of a page evaluates their laws.
 
-The law is the JavaScript module that `lawdsl export --to javascript` writes, so that the page predicts
-what `fit.predict` does, with the interval that the noise of the fitted rows gives.
+The law is the JavaScript module that `lawdsl export --to javascript` writes, so that predictions in
+the page equal those of `fit.predict`, with the interval due to the noise of the fitted rows.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from lawdsl.reporting.report.entries import Entry
 
 LEVEL = 0.95
 WIDEST = 0.05
-"""Predictions at the end of a slider are known within 5 %, where the fit has a trust horizon."""
+"""Predictions at the end of a slider are known within 5 %, if the fit has a trust horizon."""
 MOST_TIMES = 1e4
-"""How far beyond the largest fitted value a slider goes at most."""
+"""Largest multiple of the largest fitted value at the end of a slider."""
 MAX_SLIDERS = 40
-"""Sliders of a law; one of more variables has no explorer."""
+"""Largest number of sliders; a law with more variables has no explorer."""
 END_OF_SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
-"""What could end the script of a module, in whose comments are texts of laws."""
+"""Text that could end the script of a module, whose comments contain text from law files."""
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A variable that the reader moves.
+    """A variable that the reader can vary.
 
     Attributes:
-        variable: of the law.
-        label: where the variable has a value for each label; else empty.
-        unit: as text.
-        doc: what it is.
-        low, high: the ends.
-        fitted: the range of the fitted rows; None where it is not known: of the share that is 1
-            minus the others.
-        start: its value at first.
-        logarithmic: whether equal steps are equal ratios.
-        simplex: whether it is one of shares that sum to 1.
+        variable: the variable of the law.
+        label: the label, if the variable has a value for each label; else empty.
+        unit: the unit as text.
+        doc: the description.
+        low, high: the ends of the slider.
+        fitted: the range of the fitted rows; None for the share that is 1 minus the others, whose
+            range is not known.
+        start: the initial value.
+        logarithmic: whether equal steps of the slider are equal ratios.
+        simplex: whether it is one of several shares that sum to 1.
     """
 
     variable: str
@@ -63,22 +63,22 @@ class Slider:
 
     @property
     def name(self) -> str:
-        """What the reader calls it: `N`, `r[code]`."""
+        """The name shown to the reader: `N`, `r[code]`."""
         return f"{self.variable}[{self.label}]" if self.label else self.variable
 
 
 @dataclass(frozen=True)
 class Explorer:
-    """A law that the reader evaluates.
+    """A law that the reader can evaluate.
 
     Attributes:
-        name: what the fit is called.
-        output: what is predicted.
-        unit: of it, as text.
-        module: the law in JavaScript.
-        sliders: its variables.
-        rows: name of an index set -> the labels, of each of which there is a prediction.
-        level: of the interval; None where the fit has none.
+        name: the name of the fit.
+        output: the name of the predicted quantity.
+        unit: its unit as text.
+        module: the JavaScript module of the law.
+        sliders: the sliders, one per variable.
+        rows: index set -> its labels, each of which has a prediction.
+        level: the level of the interval; None where the fit has none.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Explorer:
 
     @property
     def settings(self) -> str:
-        """What the script of the page needs to know, as JSON that may stand in a page."""
+        """The settings of the page's script, as JSON that is safe inside a page."""
         content = {
             "output": self.output,
             "unit": self.unit,
@@ -110,7 +110,7 @@ class Explorer:
 
 
 def explorer_of(entry: Entry) -> Explorer | None:
-    """The explorer of a fit; None where its law has too many variables for sliders.
+    """The explorer of a fit; None if its law has too many variables for sliders.
 
     Args:
         entry: a fit.
@@ -147,20 +147,20 @@ def _slider(
     ranges = made.fit.ranges if made.fit else {}
     name = f"{variable.name}[{label}]" if label else variable.name
     simplex = variable.left_out is not None
-    # none of the share that is 1 minus the others: the rows' range of it is not in the fit
+    # None for the share that is 1 minus the others, whose range is not stored in the fit
     fitted = ranges.get(name)
     low, high = fitted or (0.0, 1.0)
     if simplex:
         low, high = 0.0, 1.0
     else:
-        # of several labels, as far as predictions of all of them are known
+        # for several labels, the range within which the predictions of all of them are known
         reaches = [
-            horizon.variables[variable.name] * _times(horizon, variable.name)
+            horizon.variables[variable.name] * _reach_multiple(horizon, variable.name)
             for horizon in horizons
             if variable.name in horizon.variables
         ]
         high = max(high, min(reaches, default=high))
-    if not low < high:  # one fitted value
+    if not low < high:  # a single fitted value
         low, high = (low / 2, low * 2) if low > 0 else (low - 1.0, high + 1.0)
     for bound in variable.bounds:
         if bound.relation in ("<", "<="):
@@ -185,18 +185,20 @@ def _slider(
     )
 
 
-def _times(horizon: Horizon, name: str) -> float:
-    """How far one variable leads before predictions are wrong by more than 5 %, as a multiple."""
+def _reach_multiple(horizon: Horizon, name: str) -> float:
+    """The multiple of the largest fitted value of one variable up to which predictions are within 5
+    %.
+    """
     reaches = horizon.by_variable.get(name, horizon.path)
     times = {reach.within: reach.times for reach in reaches}[WIDEST]
     return float(np.clip(times, 1.0, MOST_TIMES))
 
 
 def scripts(explorers: Sequence[Explorer]) -> list[tuple[str, str]]:
-    """The scripts of a page: type and text.
+    """The scripts of a page, as pairs of type and text.
 
     Args:
-        explorers: in the order in which they stand in the page.
+        explorers: the explorers in their order on the page.
     """
     if not explorers:
         return []

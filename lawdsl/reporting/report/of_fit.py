@@ -1,4 +1,4 @@
-"""Fits -> what a report says of data, parameters, and what to distrust."""
+"""Fits -> their part of a report: data, parameters, and warnings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lawdsl.reporting.report.pictures import pictures
 from lawdsl.reporting.terminal import interval_text, number_text, parameter_rows
 
 MAX_FOLDED_ROWS = 24
-"""Rows of a table that is not folded."""
+"""Largest number of rows of a table that is not collapsed."""
 MAX_COLUMNS = 8
-"""Columns of a table of parameters; one of more has a row for each parameter."""
+"""Largest number of columns of a table of parameters; with more, each parameter has a row."""
 USES = {
     "optimum": "the minimum that was found",
     "parameters": "the values of the parameters",
@@ -32,7 +32,7 @@ USES = {
 
 
 def rows_of(entry: Entry) -> int:
-    """How many rows were fitted."""
+    """The number of rows fitted."""
     return sum(part.data.rows for part in entry.parts)
 
 
@@ -59,7 +59,9 @@ def data_blocks(entries: Sequence[Entry]) -> Iterator[Block]:
     )
     for entry in entries:
         caption = f"The fitted range of each variable of {entry.name}"
-        yield _folded(Rows(["variable", "column", "from", "to", "unit"], _ranges(entry), caption))
+        yield _collapsed(
+            Rows(["variable", "column", "from", "to", "unit"], _ranges(entry), caption)
+        )
 
 
 def _ranges(entry: Entry) -> list[list[str]]:
@@ -89,7 +91,7 @@ def _ranges(entry: Entry) -> list[list[str]]:
 
 
 def fit_blocks(entry: Entry) -> Iterator[Block]:
-    """The parameters of a fit, how well it describes its rows, and figures.
+    """The parameters of a fit, its quality on the fitted rows, and figures.
 
     Args:
         entry: a fit.
@@ -108,7 +110,7 @@ def _captioned(block: Rows, name: str, number: int) -> Rows:
     if number == 0:
         return replace(block, caption=f"The fit of each label of {name}")
     block = replace(block, caption=f"Parameters of {name}")
-    # a page is narrower than it is long: many parameters of few labels have a row each
+    # a page is narrow: if few labels have many parameters, each parameter has a row
     return _transposed(block) if len(block.headers) > max(MAX_COLUMNS, len(block.cells)) else block
 
 
@@ -121,7 +123,8 @@ def _transposed(block: Rows) -> Rows:
 
 def _parameters(fit: Fit) -> Block:
     headers, rows = parameter_rows(fit)
-    # the second column has the errors, the last one remarks, which need no heading on a terminal
+    # the second column has the standard errors and the last one remarks; on a terminal they have no
+    # headers
     headers = [
         "standard error" if k == 2 else h.strip() or "remarks" for k, h in enumerate(headers)
     ]
@@ -132,7 +135,7 @@ def _parameters(fit: Fit) -> Block:
     if any(units.get(str(row[0]), "") for row in rows):
         headers.insert(2, "unit")
         rows = [[*row[:2], units.get(str(row[0]), ""), *row[2:]] for row in rows]
-    return _folded(Rows(headers, rows, "Fitted parameters"))
+    return _collapsed(Rows(headers, rows, "Fitted parameters"))
 
 
 def _quality(fit: Fit) -> Iterator[list[str]]:
@@ -149,7 +152,7 @@ def _quality(fit: Fit) -> Iterator[list[str]]:
 
 
 def distrust_blocks(entry: Entry) -> Iterator[Block]:
-    """What a fit is good for and what not.
+    """The uses for which a fit can and cannot be trusted.
 
     Args:
         entry: a fit.
@@ -182,13 +185,13 @@ def _horizon(part: Fit) -> Iterator[str]:
         yield f"{label}: {text}" if label else text[:1].upper() + text[1:]
 
 
-def _folded(rows: Rows) -> Block:
-    """A table, folded where it is long."""
+def _collapsed(rows: Rows) -> Block:
+    """A table, collapsed if it is long."""
     return rows if len(rows.cells) <= MAX_FOLDED_ROWS else Details(rows.caption, [rows])
 
 
-def glance(entries: Sequence[Entry]) -> Iterator[Block]:
-    """The fits of a report in one table.
+def fit_glance(entries: Sequence[Entry]) -> Iterator[Block]:
+    """All fits of a report in one table.
 
     Args:
         entries: fits.

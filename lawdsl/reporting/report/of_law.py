@@ -1,4 +1,4 @@
-"""Fits -> what a report says of their laws: formula, names, claims, proofs."""
+"""Fits -> the part of a report about their laws: formula, names, claims, proofs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from lawdsl.reporting.documents.document_of import formula_of
 from lawdsl.reporting.report.entries import Entry
 
 CLAIM_SECONDS = 2.0
-"""CPU time (s) for the proofs of a law: a report is made in seconds."""
+"""CPU time (s) for the proofs of a law, so that a report takes seconds."""
 
 
 def law_blocks(entries: Sequence[Entry]) -> Iterator[Block]:
-    """The laws of fits, each one once.
+    """The laws of fits, each once.
 
     Args:
         entries: fits.
@@ -79,7 +79,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _certified(entry: Entry, verdict: Verdict) -> str:
-    """The verdicts on a claim for the fitted values, counted where there are several."""
+    """The verdicts on a claim for the fitted values, counted if there are several fits."""
     words = [word for part in entry.parts for word in _words(part, verdict.claim)]
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
     if len(words) <= 1:
@@ -95,7 +95,7 @@ def _words(part: Fit, claim: str) -> Iterator[str]:
 
 
 def source_note(entries: Sequence[Entry]) -> Iterator[Block]:
-    """A line about laws whose text was changed for a fit."""
+    """A line about laws whose text was modified for a fit."""
     for entry in entries:
         held = entry.result.law.changes.statements
         if held:

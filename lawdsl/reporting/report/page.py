@@ -1,8 +1,8 @@
-"""Report -> one HTML page that requests nothing, or Markdown with its figures as files.
+"""Report -> one HTML page without network requests, or Markdown with its figures as files.
 
-The texts of laws, tables and questions are not trusted: each is escaped, by the renderers of blocks
-or by the template. The page states a content security policy, by which a browser loads nothing and
-runs the scripts of the page alone, which it knows by their digests.
+The texts of laws, tables and questions are untrusted: each is escaped, by the renderers of blocks
+or by the template. The content security policy of the page makes browsers load nothing and run no
+script but those of the page, which are identified by their digests.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ VERDICTS = {
     "refuted": "bad",
     "not trusted": "bad",
 }
-"""Verdict in a cell -> its class; the word itself is always there."""
+"""Verdict in a cell -> its CSS class; the word itself is always shown."""
 VERDICT_END = re.compile(r"[,:]| exactly | where | at | \(")
-"""What stands behind a verdict."""
+"""Text that may follow a verdict."""
 
 
 def html_page(report: Report) -> str:
-    """A report as one HTML page.
+    """Render a report as one HTML page.
 
     Args:
         report: the report.
 
     Raises:
-        LawdslError: a library that makes pages is not installed (R0101).
+        LawdslError: a library required for HTML pages is not installed (R0101).
     """
     needs("jinja2", "latex2mathml", extra="figures")
     from jinja2 import Environment
@@ -82,17 +82,17 @@ def _policy(texts: Iterable[str]) -> str:
 
 
 def markdown_page(report: Report) -> tuple[str, list[Picture]]:
-    """A report as Markdown.
+    """Render a report as Markdown.
 
     Args:
         report: the report.
 
     Returns:
-        The text, and the figures that it refers to, as files beside it.
+        The text, and the figures that it refers to, which are saved beside it.
     """
     blocks: list[Block] = [Heading(report.title, 1), *report.summary]
     for section in report.sections:
-        if not (section.explorers or section.questions):  # sliders are of pages alone
+        if not (section.explorers or section.questions):  # only HTML pages have sliders
             blocks += [Heading(section.title, 2), *section.blocks]
     return markdown_of(blocks) + "\n", list(_pictures(blocks))
 
@@ -118,8 +118,7 @@ def _block(block: Block) -> str:
 def _formula(block: Formula) -> str:
     from latex2mathml.converter import convert
 
-    # as the language writes it too: for readers without MathML, and to copy
-    # the converter knows lines of equations by the name that they have outside of formulas
+    # also in the syntax of the language: for readers without MathML, and for copying
     latex = block.latex.replace("{aligned}", "{split}")
     mathml = convert(latex, display="block")
     mathml = mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
@@ -136,7 +135,7 @@ def _rows(block: Rows) -> str:
     )
     label = escape(block.caption or " ".join(filter(None, block.headers)) or "table")
     return (
-        # a wide table scrolls, also by keys
+        # a wide table scrolls, also with the keyboard
         f'<div class="scroll" tabindex="0" role="group" aria-label="{label}"><table>{caption}'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
@@ -172,4 +171,4 @@ def _details(block: Details) -> str:
 
 
 OWN: dict[type, Callable[[Any], str]] = {Formula: _formula, Rows: _rows, Details: _details}
-"""Kind of block -> its renderer in a page, where it differs from that of notebooks."""
+"""Kind of block -> its renderer in a page, if it differs from that of notebooks."""

@@ -1,4 +1,4 @@
-"""Result -> the figures that a report has of it."""
+"""Result -> the figures of it in a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawdsl.figures.draw import INSTALL, draw, kinds_of
 from lawdsl.reporting.documents.blocks import Block, Paragraph, Picture
 
 KINDS = ("fit", "residuals", "extrapolation", "answer", "comparison", "trends", "certificate")
-"""The kinds of figures in reports, of those that a result has."""
+"""The kinds of figures in reports."""
 DRAWING = ("altair", "vl_convert")
 
 
@@ -21,7 +21,7 @@ def pictures(result: Any, name: str) -> Iterator[Block]:
 
     Args:
         result: a public record.
-        name: what the report calls it, for the names of files.
+        name: its name in the report, from which file names are made.
     """
     kinds = [kind.name for kind in kinds_of(result) if kind.name in KINDS]
     if kinds and missing(*DRAWING):

@@ -1,4 +1,4 @@
-"""Answer -> sliders for what was given, by which the reader of a page moves the answer."""
+"""Answer -> sliders for its givens, with which the reader of a page varies the answer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.solve import Asked
 
 DIGITS = 9
-"""Of the numbers of a table in a page: ten times fewer bytes, and more than interpolation keeps."""
+"""Significant digits of the numbers in a page: a compact size, and more precise than the
+interpolation.
+"""
 MAX_NAMED = 4
-"""Quantities whose errors of interpolation are named one by one."""
+"""Number of quantities up to which each interpolation error is stated."""
 
 
 @dataclass(frozen=True)
 class QuestionExplorer:
-    """An answer that the reader moves.
+    """An answer that the reader can vary.
 
     Attributes:
-        name: what the answer is called.
+        name: the name of the answer.
         table: the answers that were computed.
-        level: of the intervals.
+        level: the level of the intervals.
     """
 
     name: str
@@ -36,12 +38,12 @@ class QuestionExplorer:
 
     @property
     def axes(self) -> Sequence[Axis]:
-        """What is moved."""
+        """The givens that can be varied."""
         return self.table.axes
 
     @property
     def settings(self) -> str:
-        """What the script of the page needs to know, as JSON that may stand in a page."""
+        """The settings of the page's script, as JSON that is safe inside a page."""
         content = {
             "level": self.level,
             "log_span": LOG_SPAN,
@@ -53,7 +55,11 @@ class QuestionExplorer:
             "columns": [
                 {
                     **{"name": c.name, "unit": c.unit, "error": c.error},
-                    **{"values": _short(c.values), "low": _short(c.low), "high": _short(c.high)},
+                    **{
+                        "values": _rounded(c.values),
+                        "low": _rounded(c.low),
+                        "high": _rounded(c.high),
+                    },
                 }
                 for c in self.table.columns
             ],
@@ -62,7 +68,7 @@ class QuestionExplorer:
 
     @property
     def made(self) -> str:
-        """How the answers were computed, and how wrong what is between them is."""
+        """How the answers were computed, and the error of the interpolation between them."""
         table = self.table
         text = f"{table.count} answers were computed for these sliders; between them they are interpolated."
         if table.checks:
@@ -79,12 +85,12 @@ class QuestionExplorer:
         return text + " The intervals are those of the fitted laws, without the error of the laws."
 
 
-def _short(values: Sequence[float | None]) -> list[float | None]:
+def _rounded(values: Sequence[float | None]) -> list[float | None]:
     return [None if x is None else float(f"{x:.{DIGITS}g}") for x in values]
 
 
 def _errors(columns: Sequence[Column]) -> str:
-    if len(columns) > MAX_NAMED:  # the goal, and the worst of the unknowns
+    if len(columns) > MAX_NAMED:  # the goal, and the unknown with the largest error
         *unknowns, goal = columns
         relative = [c for c in unknowns if c.logarithmic]
         absolute = [c for c in unknowns if not c.logarithmic]
@@ -100,11 +106,11 @@ def _error(column: Column) -> str:
 
 
 def question_explorer_of(entry: Entry, progress: Progress | None = None) -> QuestionExplorer | None:
-    """The explorer of an answer; None where its fits are not known, or nothing can be moved.
+    """The explorer of an answer; None if its fits are not known, or no given can be varied.
 
     Args:
         entry: an answer.
-        progress: told how many answers are computed.
+        progress: called with the number of answers computed, and the total.
     """
     asked = entry.result.asked
     if not isinstance(asked, Asked):
@@ -114,10 +120,10 @@ def question_explorer_of(entry: Entry, progress: Progress | None = None) -> Ques
 
 
 def question_scripts(explorers: Sequence[QuestionExplorer]) -> list[tuple[str, str]]:
-    """The scripts of a page: type and text.
+    """The scripts of a page, as pairs of type and text.
 
     Args:
-        explorers: in the order in which they stand in the page.
+        explorers: the explorers in their order on the page.
     """
     if not explorers:
         return []

@@ -1,4 +1,4 @@
-"""The record of a report: a title, what comes first, and sections of blocks."""
+"""The record of a report: a title, a summary, and sections of blocks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Section:
     Attributes:
         anchor: its name in links within the page.
         title: its heading.
-        blocks: what it says.
-        explorers: laws that the reader evaluates; in HTML alone.
-        questions: answers that the reader moves; in HTML alone.
+        blocks: its content.
+        explorers: laws with sliders; in HTML only.
+        questions: answers with sliders; in HTML only.
     """
 
     anchor: str
@@ -34,9 +34,9 @@ class Report:
     """A report.
 
     Attributes:
-        title: of the page.
-        summary: what a reader who reads nothing else should know.
-        sections: the parts.
+        title: the title of the page.
+        summary: the most important results.
+        sections: the sections.
     """
 
     title: str

@@ -19,12 +19,12 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 def report(result: Any, path: str | Path, /, *others: Any) -> Path:
-    """Write a report of results that are in no file.
+    """Write a report of results in memory.
 
     Args:
         result: a fit, an answer, or another public record.
         path: .html or .md.
-        others: more results: the fits that an answer is from, further answers.
+        others: more results: the fits that an answer depends on, further answers.
 
     Returns:
         The path.
@@ -36,7 +36,7 @@ def report(result: Any, path: str | Path, /, *others: Any) -> Path:
 
 
 def check_suffix(path: str | Path) -> str:
-    """The form of a report, by the name of its file: html or markdown.
+    """The format of a report by its file suffix: html or markdown.
 
     Raises:
         LawdslError: another suffix (G0121).
@@ -56,15 +56,15 @@ def write_report(
 
     Args:
         entries: the results.
-        progress: told how many answers for sliders are computed.
-        path: .html, one page that requests nothing; .md, with the figures as files beside it.
+        progress: called with the number of answers for sliders computed, and the total.
+        path: .html, one page without network requests; .md, with the figures as files beside it.
 
     Returns:
         The files that were written, the report first.
 
     Raises:
-        LawdslError: another suffix (G0121), an answer to a question that does not ship and was read
-            from a file (G0122), libraries that are not installed (R0101), or a file that cannot be
+        LawdslError: another suffix (G0121), an answer read from a file whose question is not a
+            shipped one (G0122), libraries that are not installed (R0101), or a file that cannot be
             written (L0313).
     """
     path, form = Path(path), check_suffix(path)
@@ -75,7 +75,8 @@ def write_report(
     else:
         text, pictures = markdown_page(content)
     with writing(path):
-        write(path, text)  # first: where it cannot be written, no pictures are left without it
+        # first, so that no pictures are left behind if the report cannot be written
+        write(path, text)
         for picture in pictures:
             write_bytes(path.parent / picture.name, picture.svg)
     return [path, *(path.parent / picture.name for picture in pictures)]

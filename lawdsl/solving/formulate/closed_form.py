@@ -1,8 +1,8 @@
 """Equation in one unknown -> its root in closed form, for sums of two terms and invertible terms.
 
 c1 x^p = c2 x^q gives x = (c2/c1)^(1/(p - q)); a sum with one term that contains the unknown is
-solved for that term, and the term is inverted. A formula is a candidate only, because it may be a
-root of another branch: it is used where it agrees with a root that was certified numerically.
+solved for that term, and the term is inverted. A formula is only a candidate, because it may be a
+root of another branch: it is used if it agrees with a numerically certified root.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy, merge_powers
 
 MAX_DEPTH = 30  # nested operations around an unknown that are inverted
-# Of a number in a formula; a larger one makes a formula that is too long to read.
+# Size of a number in a formula: a larger one makes the formula too long to read.
 MAX_COEFFICIENT_BITS = 1000
-ALGEBRA_TIME_LIMIT = 1.0  # of CPU time, for one formula
+ALGEBRA_TIME_LIMIT = 1.0  # s of CPU time for one formula
 
 Result = TypeVar("Result")
 
 
 def try_algebra(make: Callable[[], Result]) -> Result | None:
-    """Run an algebraic computation; None where it exceeds its time limit or fails inside SymPy.
+    """Run an algebraic computation; None if it exceeds its time limit or fails inside SymPy.
 
-    Closed forms are an addition to an answer that is certified numerically, so no failure of
-    algebra may cost the user that answer.
+    Closed forms supplement an answer that is certified numerically, so a failure of algebra must
+    not prevent the answer.
 
     Raises:
         Exception: an error that does not come from SymPy.
@@ -37,7 +37,7 @@ def try_algebra(make: Callable[[], Result]) -> Result | None:
             return make()
     except (OutOfTime, MemoryError, ArithmeticError, ValueError):
         return None
-    # SymPy raises errors of many kinds; only those raised in its own code are swallowed
+    # SymPy raises many types of errors; only those raised in its own code are suppressed
     except Exception as error:
         if is_of_sympy(error):
             return None
@@ -52,7 +52,7 @@ def isolate(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
         unknown: the symbol to solve for.
 
     Returns:
-        A root as a formula without the unknown; None where none is derived. Other roots may exist.
+        A root as a formula without the unknown; None if none is derived. Other roots may exist.
     """
     return _finite_root(equation, unknown, None)
 
@@ -60,7 +60,7 @@ def isolate(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
 def unique_root(
     equation: sp.Expr, unknown: sp.Symbol
 ) -> tuple[sp.Expr, tuple[sp.Expr, ...]] | None:
-    """Solve expression = 0 for an unknown, where the formula misses no real root.
+    """Solve expression = 0 for an unknown, if the formula covers all real roots.
 
     sqrt(x) does not qualify for y^2 = x, which has the root -sqrt(x) too, unless y >= 0 is known.
 
@@ -69,8 +69,8 @@ def unique_root(
         unknown: the symbol to solve for.
 
     Returns:
-        The formula, and expressions: it is a root where it has a real value and none of these is
-        negative, as x of y^0.5 = x. None where no such formula is derived.
+        The formula, and expressions: the formula is a root if it is real and none of these is
+        negative, such as x for y^0.5 = x. None if no such formula is derived.
     """
     needs: list[sp.Expr] = []
     formula = _finite_root(equation, unknown, needs)
@@ -95,7 +95,8 @@ def _root_of_sum(
     equation: sp.Expr, x: sp.Symbol, depth: int, nonnegative: list[sp.Expr] | None
 ) -> sp.Expr | None:
     """Solve a sum for the unknown; with a list, only if no other root is missed, and conditions are
-    appended to it as expressions that must not be negative."""
+    appended to it as expressions that must not be negative.
+    """
     if not depth:
         return None
     groups: dict[sp.Expr, sp.Expr] = {}
@@ -112,7 +113,7 @@ def _root_of_sum(
         if factor.could_extract_minus_sign():
             constant, factor = -constant, -factor
         if nonnegative is not None and not (factor.is_nonzero or constant.is_nonzero):
-            return None  # where both are 0, every value is a root
+            return None  # if both are 0, every value is a root
         return _invert_term(term_in_x, -constant / factor, x, depth - 1, nonnegative)
     if len(groups) == 2 and constant == 0:
         (one, a), (other, b) = groups.items()
@@ -125,7 +126,7 @@ def _root_of_sum(
 def _invert_term(
     term: sp.Expr, value: sp.Expr, x: sp.Symbol, depth: int, nonnegative: list[sp.Expr] | None
 ) -> sp.Expr | None:
-    """The unknown at which a term that has it has a value."""
+    """The unknown at which a term that contains it has a given value."""
     if term == x:
         return value
     if not depth:
@@ -167,10 +168,10 @@ def _is_unique_power_root(
         return True
     if not exponent.is_nonzero or not (base.is_nonnegative or exponent.is_integer is False):
         return (
-            False  # y^2 has two roots; that of y^3 may be negative, and float64 has no power then
+            False  # y^2 has two roots; that of y^3 may be negative, for which float64 has no power
         )
     if (1 / exponent).is_even is not False and not value.is_nonnegative:
-        nonnegative.append(value)  # x^2 is not a root of y^0.5 = x where x < 0
+        nonnegative.append(value)  # x^2 is not a root of y^0.5 = x if x < 0
     return True
 
 
@@ -184,11 +185,11 @@ def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
 
 
 def tidy_powers(formula: sp.Expr, separate_symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
-    """Write a product of powers with equal exponents collected: G·(C/k)^a.
+    """Collect powers with equal exponents in a product: G·(C/k)^a.
 
     Args:
         formula: a product of powers.
-        separate_symbols: symbols whose powers are not collected with those of others: the givens.
+        separate_symbols: symbols whose powers are not combined with those of others: the givens.
 
     Returns:
         An expression equal to the formula for positive bases.
@@ -207,7 +208,8 @@ def tidy_powers(formula: sp.Expr, separate_symbols: Iterable[sp.Symbol] = ()) ->
         key = (over / under, True) if is_separate else (1 / under, False)
         groups[key] = groups.get(key, sp.S.One) * (base if is_separate else sp.Pow(base, over))
     for (power, is_separate), base in list(groups.items()):
-        if not is_separate and not base.free_symbols and power != 1:  # a number beside a given: C/6
+        # a number next to a given: C/6
+        if not is_separate and not base.free_symbols and power != 1:
             beside = next(
                 (k for k in groups if k[1] and k[0].as_numer_denom()[1] == 1 / power), None
             )

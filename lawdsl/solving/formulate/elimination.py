@@ -1,4 +1,4 @@
-"""A question in algebra -> the same question in one unknown, where equations give the others."""
+"""A question in algebra -> the same question in one unknown, if equations determine the others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class ReducedProblem:
     """A question in the unknowns that remain after elimination by equations.
 
     Attributes:
-        unknowns: those that remain.
-        goal: what is minimised, in these unknowns.
+        unknowns: the remaining unknowns.
+        goal: the minimised goal in these unknowns.
         conditions: the constraints, in these unknowns.
         follow: the eliminated unknowns as formulas of these.
     """
@@ -28,8 +28,8 @@ class ReducedProblem:
     follow: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     @property
-    def single(self) -> Unknown | None:
-        """The unknown, where one is left."""
+    def only_unknown(self) -> Unknown | None:
+        """The unknown, if only one is left."""
         return self.unknowns[0] if len(self.unknowns) == 1 else None
 
 
@@ -39,10 +39,10 @@ def complete_problem(formulated: FormulatedQuestion) -> ReducedProblem:
 
 
 def eliminate(formulated: FormulatedQuestion) -> ReducedProblem:
-    """The question with one unknown, where its equations give the others as formulas of it."""
+    """The question in one unknown, if its equations determine the others as formulas of it."""
     complete = complete_problem(formulated)
     equations = [c for c in formulated.conditions if c.equality]
-    # only a question with one unknown left is certified, so a partial elimination is not used
+    # only questions in one unknown are certified, so a partial elimination is not used
     if len(formulated.unknowns) - len(equations) > 1:
         return complete
     problem: ReducedProblem | None = complete
@@ -50,14 +50,15 @@ def eliminate(formulated: FormulatedQuestion) -> ReducedProblem:
         if problem is None or len(problem.unknowns) == 1:
             break
         problem = _eliminate_by(problem, equation, formulated.question.name)
-    return complete if problem is None or problem.single is None else problem
+    return complete if problem is None or problem.only_unknown is None else problem
 
 
 def _eliminate_by(
     problem: ReducedProblem, equation: AlgebraicConstraint, question_name: str
 ) -> ReducedProblem | None:
-    """Eliminate one unknown by an equation, the last declared one if it gives several. The domain
-    of that unknown becomes conditions, attributed to the question."""
+    """Eliminate one unknown by an equation, the last declared one if the equation determines
+    several. The domain of that unknown becomes conditions, attributed to the question.
+    """
     margin = equation.margin.xreplace(dict(problem.follow))
     for unknown in reversed(problem.unknowns):
         root = unique_root(margin, unknown.symbol)
@@ -78,9 +79,12 @@ def _eliminate_by(
         remaining = (replace(c, margin=c.margin.xreplace(substitution)) for c in (*others, *bounds))
         return ReducedProblem(
             tuple(u for u in problem.unknowns if u != unknown),
-            # written out, powers of the substituted formula cancel against others of the same base
+            # expanded, so that powers of the substituted formula cancel against others of the same
+            # base
             flatten_powers(problem.goal.xreplace(substitution)),
-            tuple(replace(c, margin=flatten_powers(c.margin)) for c in remaining if not c.plain),
+            tuple(
+                replace(c, margin=flatten_powers(c.margin)) for c in remaining if not c.always_holds
+            ),
             {
                 **{s: f.xreplace(substitution) for s, f in problem.follow.items()},
                 unknown.symbol: formula,

@@ -1,7 +1,7 @@
 """A question and fits -> a problem in algebra: minimise a goal subject to constraints.
 
-Givens, settings and fitted parameters stay symbols, so that one problem is solved for many values
-of them, and derived by them.
+Givens, settings and fitted parameters remain symbols, so that one problem can be solved for many of
+their values and differentiated with respect to them.
 """
 
 from __future__ import annotations
@@ -41,16 +41,17 @@ def formulate(
     """Turn a question about fits into a minimisation problem in algebra.
 
     Args:
-        question: as declared.
+        question: the question as declared.
         fits: use -> a `Fit`, `Fits`, or parameter -> value of the law that the question names.
-        calls_as_symbols: whether a symbol stands for each law at values; `law_calls` are these.
+        calls_as_symbols: whether each call of a law is replaced by a symbol; `law_calls` are these
+            calls.
 
     Returns:
         The problem: minimise goal(x; s) subject to margin_k(x; s) >= 0 or = 0, where x are the
         unknowns and s the givens, settings and fitted parameters.
 
     Raises:
-        LawdslError: a fit that is missing, is of a law that does not match, or has other labels.
+        LawdslError: a fit that is missing, belongs to another law, or has other labels.
     """
     sources = fit_sources(question, fits)
     formulation = _Formulation(question, sources.labels, sources.sources)
@@ -60,14 +61,14 @@ def formulate(
 
 @dataclass
 class _BuildingContext:
-    """What `ExpressionBuilder` requires of a law."""
+    """The interface of a law that `ExpressionBuilder` requires."""
 
     declarations: Declarations
     symbols: Mapping[str, sp.Symbol]
 
 
 class _Formulation:
-    """A question in the making."""
+    """The construction of a question in algebra."""
 
     def __init__(
         self,
@@ -78,10 +79,10 @@ class _Formulation:
         self.question, self.labels, self.sources = question, labels, sources
         self.declared = _as_declarations(question)
         self.ground = Grounding(self.declared, Instance(labels))
-        self.element_count = 0  # elements and constraints
+        self.element_count = 0  # number of elements and constraints
         self.symbols: dict[str, sp.Symbol] = {}
         self.law_values: dict[str, sp.Expr] = {}
-        self.expanded: set[str] = set()  # laws at values
+        self.expanded: set[str] = set()  # calls of laws that have been expanded
         self.law_inputs: list[LawInput] = []
         self.call_count = 0
         self.law_calls: list[LawCall] = []
@@ -95,7 +96,7 @@ class _Formulation:
         """The question in algebra.
 
         Raises:
-            LawdslError: it has no value, or takes too long or too much to write out.
+            LawdslError: it is undefined, or its expansion takes too long or is too large.
         """
         with bounded(self.declared):
             goal = self._expression(self.question.goal, {})
@@ -123,7 +124,7 @@ class _Formulation:
             )
 
     def _elements_with_labels(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
-        """The elements of a name, as text, each with the labels of its indices."""
+        """The elements of a name as text, each with the labels of its indices."""
         for labels in self._labels(symbol.indices):
             yield (
                 with_subscripts(symbol.name, labels),
@@ -133,7 +134,7 @@ class _Formulation:
     def _labels(self, indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """All labels of some indices."""
         sets = [self.labels[self.question.indices[i].over] for i in indices]
-        # counted before anything is built: a file of a few lines may ask for billions
+        # counted before anything is built, since a file of a few lines may define billions
         self.element_count += math.prod(map(len, sets))
         if self.element_count > size_limits.MAX_TERMS:
             message = f"it has more than {size_limits.MAX_TERMS:,} elements and constraints at these labels"
@@ -185,7 +186,8 @@ class _Formulation:
             bounds = [(r, self._expression(limit, index_labels)) for r, limit in symbol.bounds]
             if symbol.simplex:
                 bounds.append(("<=", sp.S.One))
-            elif not bounds and self.symbols[text].is_nonnegative:  # as the variable it stands for
+            # like the variable whose value it is
+            elif not bounds and self.symbols[text].is_nonnegative:
                 bounds.append((">" if self.symbols[text].is_positive else ">=", sp.S.Zero))
             yield text, tuple(bounds)
 
@@ -202,6 +204,7 @@ class _Formulation:
                 yield AlgebraicConstraint(text, None, total, equality=True, law=self.question.name)
 
     def _conditions(self, constraint: QuestionConstraint) -> Iterator[AlgebraicConstraint]:
+        """The constraints of a question, one per label."""
         for labels in self._labels(constraint.indices):
             index_labels = dict(zip(constraint.indices, labels, strict=True))
             left_side, right_side = (
@@ -232,7 +235,7 @@ class _Formulation:
             )
 
     def _uses_unknown(self, formula: tree.Formula) -> bool:
-        """Whether a formula, or a law at values in it, is written with an unknown."""
+        """Whether a formula, or a call of a law in it, contains an unknown."""
         unknowns = {s.name for s in self.question.of_kind("unknown")}
         for node in tree.walk(formula):
             name = node.text if isinstance(node, tree.Name) else ""
@@ -245,7 +248,7 @@ class _Formulation:
         return False
 
     def _expression(self, formula: tree.Formula, index_labels: Mapping[str, str]) -> sp.Expr:
-        """A formula of the question in symbols, laws at values written out."""
+        """A formula of the question in symbols, with calls of laws expanded."""
         plain = self.ground(formula, index_labels)
         for name, of in list(self.ground.of.items()):
             if of in self.question.values and name not in self.expanded:
@@ -257,14 +260,14 @@ class _Formulation:
         return self._built(plain)
 
     def _built(self, plain: tree.Formula) -> sp.Expr:
-        """A formula without indices, whose laws at values have been expanded."""
+        """A formula without indices, whose calls of laws have been expanded."""
         algebra = _BuildingContext(
             replace(self.declared, symbols=self.ground.symbols), self.symbols
         )
         return ExpressionBuilder(algebra, frozenset(), {}, substitution=self.law_values)(plain)
 
     def _law_at(self, value: LawValue, index_labels: Mapping[str, str]) -> sp.Expr:
-        """A fitted law at values, in the question's symbols and its unit."""
+        """A fitted law evaluated at arguments, in the question's symbols and its unit."""
         labels = tuple(index_labels.get(label, label) for label in value.labels)
         source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
@@ -274,7 +277,7 @@ class _Formulation:
         for quantity in source.law.variables:
             constant = source.constant(quantity.name, labels)
             if constant is not None:
-                # the decimal that the float shows, exactly
+                # the decimal that the float displays, exactly
                 substitution[quantity.symbol] = sp.Rational(repr(constant))
                 continue
             name, _, _ = quantity.name.partition("[")
@@ -293,12 +296,12 @@ class _Formulation:
         for quantity in source.law.variables:
             if quantity.symbol in substitution:
                 self._domain(source, quantity, substitution, arguments)
-        # after the arguments, in which other laws may be called
+        # after the arguments, which may contain calls of other laws
         self.law_inputs += [LawInput(source, *each, self.call_count) for each in inputs]
         self.call_count += 1
         if not self.calls_as_symbols:
             return source.expression(substitution)
-        # a dummy, whose name no symbol of the question can have
+        # a dummy, whose name differs from those of all symbols of the question
         symbol = sp.Dummy(f"{value.use}{len(self.law_calls)}", real=True)
         called_at = tuple(substitution[q.symbol] for q in source.law.variables)
         self.law_calls.append(LawCall(symbol, source, called_at))
@@ -322,7 +325,9 @@ class _Formulation:
         substitution: Mapping[sp.Symbol, sp.Expr],
         arguments: Mapping[str, tree.Formula],
     ) -> None:
-        """Make bounds of a law's variable constraints, unless the question's domains imply them."""
+        """Turn bounds of a law's variable into constraints, unless the question's domains imply
+        them.
+        """
         for bound in quantity.bounds:
             limit = bound.limit.xreplace(source.replacing(substitution))
             margin = substitution[quantity.symbol] - limit
@@ -335,13 +340,14 @@ class _Formulation:
             constraint = AlgebraicConstraint(
                 text, None, margin, strict=bound.strict, law=source.use
             )
-            if not constraint.plain:
-                # a law that is called twice at one value promises its domain once
+            if not constraint.always_holds:
+                # a law that is called twice with one argument has its domain checked once
                 self.domains.setdefault(margin, constraint)
 
     def _assumptions(self, symbol: Symbol) -> dict[str, bool]:
-        """The assumptions of SymPy about a name: the sign from its domain, or from that of the
-        variable that it is the value of."""
+        """The SymPy assumptions on a name: the sign implied by its domain, or by that of the
+        variable for which it is an argument.
+        """
         signs = {"real": True}
         bounds = [(r, number(limit)) for r, limit in symbol.bounds]
         if not bounds:
@@ -360,7 +366,7 @@ class _Formulation:
 
 
 def _as_declarations(question: Question) -> Declarations:
-    """A question in the form that is written out at labels: laws at values are variables."""
+    """A question in the form required for expansion at labels: calls of laws are variables."""
     span = next(iter(question.values.values())).span if question.values else tree.NOWHERE
     output = Symbol("", "output", span, formula=question.goal)
     symbols = {n: replace(s, simplex=False) for n, s in question.symbols.items()}

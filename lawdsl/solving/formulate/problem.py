@@ -24,8 +24,8 @@ Relation = tuple[str, sp.Expr]
 class Unknown:
     """An unknown of a question.
 
-    `bounds` are its domain, in givens and settings; `choices` are the numbers of which it is one, empty
-    where it is not so, and `integer` says that it is a whole number.
+    `bounds` is its domain, in givens and settings; `choices` are its permitted numbers, empty if
+    they are not enumerated, and `integer` states whether it is a whole number.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Unknown:
 
     @property
     def discrete(self) -> bool:
-        """Whether only some numbers of its domain may be chosen."""
+        """Whether it may take only certain numbers of its domain."""
         return self.integer or bool(self.choices)
 
 
@@ -47,14 +47,14 @@ class AlgebraicConstraint:
     """A constraint on the unknowns: margin >= 0, margin > 0 (strict) or margin = 0 (equality).
 
     Attributes:
-        text: as it was written, at its label.
-        doc: what it is for.
+        text: the constraint as written, for its label.
+        doc: its description.
         margin: the distance from its bound, in the units of the formula.
         equality: whether the margin is 0.
         strict: whether the margin is above 0.
-        law: the use, or the question, whose domain it is; empty for a line of the question.
+        law: the use, or the question, whose domain it represents; empty for a line of the question.
         of_unknowns: whether it was written with unknowns, which may cancel in the margin.
-        sides: the left and the right side, of a line of the question; else None.
+        sides: the left and the right side of a line of the question; else None.
     """
 
     text: str
@@ -68,21 +68,21 @@ class AlgebraicConstraint:
 
     @property
     def name(self) -> str:
-        """What a reader calls it."""
+        """The name of the constraint in texts."""
         return self.doc or self.text
 
     @property
-    def plain(self) -> bool:
-        """Whether it holds whatever the unknowns are, as the signs of all names tell."""
+    def always_holds(self) -> bool:
+        """Whether it holds for all values of the unknowns, as implied by the signs of all names."""
         nonnegative = self.margin.is_positive or (self.margin.is_nonnegative and not self.strict)
         return bool(nonnegative and not self.equality)
 
 
 @dataclass(frozen=True)
 class LawInput:
-    """A variable of a fitted law, and what it is in the question, in the law's unit.
+    """A variable of a fitted law, and its argument in the question, in the law's unit.
 
-    `call` is the number of the call whose argument it is, among all calls of laws.
+    `call` is the index of the call among all calls of laws.
     """
 
     source: FitSource
@@ -93,12 +93,12 @@ class LawInput:
 
 @dataclass(frozen=True)
 class LawCall:
-    """A fitted law at values.
+    """A fitted law evaluated at arguments.
 
     Attributes:
-        symbol: that which stands for its value.
+        symbol: the symbol that represents its value.
         source: the fit.
-        arguments: the law's variables, in its order and units.
+        arguments: the expressions for the law's variables, in its order and units.
     """
 
     symbol: sp.Symbol
@@ -111,17 +111,17 @@ class FormulatedQuestion:
     """A question about fitted laws.
 
     Attributes:
-        question: as declared.
+        question: the question as declared.
         labels: set -> its labels.
         unknowns: the variables of the optimisation.
-        goal: what is minimised; a goal that the question maximises has its sign changed.
-        conditions: what an answer is subject to.
-        givens: name, at its label, -> symbol; `bounds` their domains.
-        settings: name, at its label, -> symbol, of the question and of the laws.
+        goal: the minimised expression; the sign of a goal that is maximised is changed.
+        conditions: the constraints.
+        givens: name, for its label, -> symbol; `bounds` are their domains.
+        settings: name, for its label, -> symbol, of the question and of the laws.
         default_values: symbol -> value of settings and fitted parameters.
-        sources: the fits, one a label where those have fits of their own.
+        sources: the fits, one per label if labels have separate fits.
         law_inputs: the variables of the laws, each with its expression.
-        law_calls: the laws at values, where symbols stand for these; else none.
+        law_calls: the calls of laws that are replaced by symbols; else empty.
     """
 
     question: Question
@@ -144,11 +144,11 @@ class FormulatedQuestion:
 
     @property
     def sign(self) -> int:
-        """The factor from the minimised goal to that of the question: -1 where it is maximised."""
+        """The factor from the minimised goal to that of the question: -1 if it is maximised."""
         return -1 if self.question.maximize else 1
 
     def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:
-        """Create an answer that records the question and its inputs, and no result.
+        """Create an answer that records the question and its inputs, without a result.
 
         Args:
             status: one of the values of `Answer.status`.
@@ -156,7 +156,7 @@ class FormulatedQuestion:
             level: the level of the intervals, 0.95 for 95 %.
 
         Returns:
-            An answer without unknowns, goal and certificates.
+            An answer without values of the unknowns, goal and certificates.
         """
         fits = {s.use: s.law.name for s in self.sources}
         inputs = {name: values[s] for name, s in self.names.items()}
@@ -171,14 +171,14 @@ class FormulatedQuestion:
         )
 
     def without(self, nothing: Iterable[sp.Symbol]) -> FormulatedQuestion:
-        """The question with some symbols at 0.
+        """The question with some symbols set to 0.
 
         Raises:
-            LawdslError: something is divided by them.
+            LawdslError: an expression is divided by them.
         """
         zeros = dict.fromkeys(nothing, sp.S.Zero)
         conditions = tuple(replace(c, margin=c.margin.xreplace(zeros)) for c in self.conditions)
-        conditions = tuple(c for c in conditions if not c.plain)
+        conditions = tuple(c for c in conditions if not c.always_holds)
         question = replace(self, goal=self.goal.xreplace(zeros), conditions=conditions)
         if any(e.has(sp.nan, sp.zoo) for e in (question.goal, *(c.margin for c in conditions))):
             names = ", ".join(sorted(s.name for s in zeros)[:4])
@@ -195,8 +195,9 @@ class FormulatedQuestion:
         return compile_tape([t.expression for t in self.law_inputs], symbols), symbols
 
     def law_input_values(self, values: Mapping[sp.Symbol, float]) -> list[float]:
-        """The variables of the laws at these values, in the order of `law_inputs`; nan of those
-        that depend on what has no value."""
+        """The variables of the laws at these values, in the order of `law_inputs`; nan if they
+        depend on undefined values.
+        """
         if not self.law_inputs:
             return []
         tape, symbols = self._law_input_tape

@@ -1,4 +1,4 @@
-"""A question and fits -> the laws, values and labels of these, checked against the question."""
+"""A question and fits -> the laws, values and labels of the fits, checked against the question."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 from lawdsl.law.quantities import Quantity, unit_text
 
-BOUND_RTOL = 1e-9  # relative: so far a fitted value may lie beyond a bound
+BOUND_RTOL = 1e-9  # relative: tolerance for a fitted value beyond a bound
 
 
 @dataclass(frozen=True)
 class FitSource:
-    """A fit, or that of one label, or values of a law's parameters.
+    """A fit, the fit of one label, or given values of a law's parameters.
 
     Attributes:
-        use: what the question calls it.
+        use: its name in the question.
         law: the fitted law.
-        values: of its parameters, in its units.
-        fit: where the values are from; None where they were given as numbers.
-        index_labels: index -> label, where the labels have fits of their own.
+        values: the values of its parameters, in its units.
+        fit: the source of the values; None if they were given as numbers.
+        index_labels: index -> label, if the labels have separate fits.
         rows: the indices of the law's rows, in their order.
-        measured: variable -> label -> value, where the law measures it.
+        measured: variable -> label -> value, for variables that the law measures.
     """
 
     use: str
@@ -56,24 +56,28 @@ class FitSource:
     @cached_property
     def symbols(self) -> dict[str, sp.Symbol]:
         """Parameter -> its symbol in the question."""
-        return {q.name: self._own(q) for q in self.law.parameters}
+        return {q.name: self._prefixed_symbol(q) for q in self.law.parameters}
 
     @cached_property
     def settings(self) -> dict[sp.Symbol, float]:
         """The law's settings as symbols of the question, and their values."""
-        return {self._own(q): q.value for q in self.law.settings if q.value is not None}
+        return {self._prefixed_symbol(q): q.value for q in self.law.settings if q.value is not None}
 
-    def _own(self, quantity: Quantity) -> sp.Symbol:
-        # prefixed: two fits of one law have parameters of the same names
+    def _prefixed_symbol(self, quantity: Quantity) -> sp.Symbol:
+        # with a prefix, since two fits of one law have parameters of the same names
         return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
 
     def replacing(self, variables: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-        """The substitution of the law's symbols in the question, its variables being given."""
+        """The substitution of the law's symbols in the question, given its variables."""
         parameters = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
-        return {**variables, **parameters, **{q.symbol: self._own(q) for q in self.law.settings}}
+        return {
+            **variables,
+            **parameters,
+            **{q.symbol: self._prefixed_symbol(q) for q in self.law.settings},
+        }
 
     def unprefixed(self, expression: sp.Expr) -> sp.Expr:
-        """An expression of the question with parameters and settings called as the law does."""
+        """An expression of the question with parameters and settings named as in the law."""
         prefix = f"{self.use}."
         return expression.xreplace(
             {
@@ -85,7 +89,7 @@ class FitSource:
 
     @cached_property
     def rests(self) -> tuple[str, ...]:
-        """Shares that the law writes as 1 minus the others; a question has names for them too."""
+        """Shares that the law expresses as 1 minus the others, for which a question has names, too."""
         return tuple(remaining_shares(self.law))
 
     def expression(self, variables: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
@@ -105,10 +109,10 @@ class FitSource:
         )
 
     def constant(self, variable: str, labels: Sequence[str]) -> float | None:
-        """Give the value of a variable that is determined by the labels alone.
+        """Return the value of a variable that is determined by the labels only.
 
         Args:
-            variable: its name at labels: an indicator `[index = label]`, or a measured
+            variable: its name for given labels: an indicator `[index = label]`, or a measured
                 `name[label]`.
             labels: the labels of the rows, in the order of `rows`.
 
@@ -182,8 +186,9 @@ def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
 
 
 def _fit_source(use: str, fit: Fit, **labels: Any) -> FitSource:
-    """A fit, or that of one label; a parameter that was chosen before the others, and whose errors
-    are known, is one like these."""
+    """A fit, or the fit of one label; if a parameter was chosen before the others and its errors
+    are known, it is treated like these.
+    """
     law = fit.read_law() if fit.spread is None else fit.law_of_spread()
     values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     _check_fitted(law, values)
@@ -191,7 +196,7 @@ def _fit_source(use: str, fit: Fit, **labels: Any) -> FitSource:
 
 
 def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
-    """Refuse fitted values outside the domains that the law declares by numbers.
+    """Raise an error for fitted values outside the numeric domains that the law declares.
 
     Raises:
         LawdslError: the fit has been altered.
@@ -225,7 +230,7 @@ def _label_sources(use: str, fits: Fits) -> list[FitSource]:
 def _merge_labels(
     labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
 ) -> None:
-    """Add the labels of a fit; an error where two fits disagree on the labels of a set."""
+    """Add the labels of a fit; an error if two fits disagree on the labels of a set."""
     for over, set_labels in more.items():
         if over in labels and set(labels[over]) != set(set_labels):
             message = f"`{use}` was fitted for other labels of {over} than those before it"
@@ -261,7 +266,7 @@ def finite_number(name: str, value: object) -> float:
 
     Args:
         name: the name of the quantity, for the message.
-        value: what was given.
+        value: the given value.
 
     Returns:
         The number.
@@ -273,7 +278,7 @@ def finite_number(name: str, value: object) -> float:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
-    # float() takes True and "2" too
+    # float() accepts True and "2", too
     if isinstance(value, (bool, str)) or not math.isfinite(number):
         message = f"`{name}` is {value!r}, which is not a number"
         raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
@@ -284,7 +289,7 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
     """Report parameters outside the domains that the law declares.
 
     Returns:
-        The bounds by other parameters that they do not keep, which a law may do without: C > C0.
+        The violated bounds that depend on other parameters, which can be omitted: C > C0.
     """
     values_of = {q.symbol: sp.Float(values[q.name]) for q in law.parameters}
     values_of |= {q.symbol: sp.Float(q.value) for q in law.settings}
@@ -292,7 +297,7 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
     for quantity in law.parameters:
         for bound in quantity.bounds:
             value, limit = values_of[quantity.symbol], bound.limit.xreplace(values_of)
-            # a limit that keeps a symbol is undecided, which is no violation
+            # a limit that contains a symbol is undecided, which is not a violation
             if sp.Rel(value, limit, bound.relation) != sp.false:
                 continue
             text = f"{quantity.name} {bound.relation} {bound.text}"
@@ -310,16 +315,17 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
 def unit_factor(
     unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: FitSource
 ) -> sp.Expr:
-    """Give the factor that converts a value from the unit of the question's law to that of the fit.
+    """Return the factor that converts a value from the unit of the question's law to that of the
+    fit.
 
     Args:
-        unit: the unit of the question's law: pairs of a unit and its power; None where none is
+        unit: the unit of the question's law: pairs of a unit and its power; None if none is
             declared.
         quantity: the quantity of the fitted law.
         source: the fit, for the message.
 
     Returns:
-        f in value_fit = f * value_question; 1 where either has no unit.
+        f in value_fit = f * value_question; 1 if either has no unit.
 
     Raises:
         LawdslError: the units have different dimensions.
@@ -335,5 +341,5 @@ def unit_factor(
         )
         help = "use a fit of the law that the question names"
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    # exact: 1e9/1e6 in floats is a rounded factor that algebra cannot simplify
+    # exact, since algebra cannot simplify a rounded factor such as 1e9/1e6 in floats
     return sp.Rational(repr(size)) / sp.Rational(repr(fitted_size))

@@ -1,1 +1,1 @@
-"""Answers under noise and the error of the laws: their intervals, their regret, safe answers."""
+"""Answers under the noise of the fits and the error of the laws: intervals, regret, safe answers."""

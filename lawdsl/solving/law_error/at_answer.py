@@ -1,6 +1,6 @@
-"""An answer under the error of the laws, at the answer itself: its goal, and whether it is allowed.
+"""The goal and the feasibility of an answer under the error of the laws.
 
-Both need the joint distribution of the laws at one choice alone, however many unknowns there are.
+Both require only the joint distribution of the laws at one choice, for any number of unknowns.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.distributions import student_quantile
-from lawdsl.solving.law_error.draws import quantiles
+from lawdsl.solving.law_error.draws import interval_of_draws
 from lawdsl.solving.law_error.law_values import NoLawError
 from lawdsl.solving.law_error.outcomes import Inputs, Outcomes
 from lawdsl.solving.law_error.probability import safety
 from lawdsl.solving.result import Answer
 from lawdsl.solving.result_under_law_error import Ends, UnderLawError
 
-GOAL_DRAWS = 10_000  # of the laws at the answer: ends of a 95 % interval to 1.5 % of its half-width
+# draws of the laws at the answer: ends of a 95 % interval are precise to 1.5 % of its half-width
+GOAL_DRAWS = 10_000
 
 
 def at_answer(outcomes: Outcomes, answer: Answer, seed: int) -> UnderLawError:
-    """The goal and the constraints of an answer under noise and the error of the laws.
+    """The goal and the constraints of an answer under the noise of the fits and the error of the
+    laws.
 
     Args:
         outcomes: the question.
-        answer: that of the fitted laws, which has a value of each unknown.
-        seed: the seed of all draws.
+        answer: the answer by the fitted laws, which has a value for each unknown.
+        seed: the random seed of all draws.
 
     Raises:
         NoLawError: the fitted rows do not determine a law at the answer.
@@ -53,17 +55,17 @@ def at_answer(outcomes: Outcomes, answer: Answer, seed: int) -> UnderLawError:
 def goal_interval(outcomes: Outcomes, inputs: Inputs, level: float, seed: int) -> Ends | None:
     """The interval of the true goal at a choice.
 
-    Where the goal is an affine function of one value of a law, its ends are those that a prediction
-    has there, by Student's t. Otherwise they are quantiles of draws.
+    If the goal is an affine function of one call of a law, the ends are those of its prediction
+    interval, by Student's t. Otherwise they are quantiles of draws.
 
     Args:
         outcomes: the question.
         inputs: the unknowns and all other symbols, of shape (1,).
         level: 0.95 for 95 %.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
-        Its ends; None where the goal depends on no law.
+        The ends; None if the goal depends on no law.
     """
     goal, laws = outcomes.formulated.goal, outcomes.laws
     used = [call.symbol for call in laws.calls if call.symbol in goal.free_symbols]
@@ -78,7 +80,7 @@ def goal_interval(outcomes: Outcomes, inputs: Inputs, level: float, seed: int) -
     else:
         rng = np.random.default_rng([seed, 0x60A1])
         true = laws.draws(laws.arguments(inputs, 1), GOAL_DRAWS, rng)
-        low, high = quantiles(outcomes.outcome(inputs, true).goal[:, 0], level)
+        low, high = interval_of_draws(outcomes.outcome(inputs, true).goal[:, 0], level)
     if not high > low:
         return None
     return (low, high) if outcomes.formulated.sign > 0 else (-high, -low)

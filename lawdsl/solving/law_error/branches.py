@@ -1,10 +1,11 @@
 """Constraints with max, min or abs of fitted laws -> constraints on their branches.
 
-Where the margin falls with max(a, b), it is not negative if and only if it is not negative with a and
-with b in its place: max(a, b) <= c is a <= c and b <= c. Where it rises, one of them is enough. The
-same holds of min(a, b) = -max(-a, -b) and |a| = max(a, -a). Events that must all occur do so with the
-probability that Bonferroni's inequality gives, 1 minus the sum of those with which each does not;
-one of several events occurs with no less than the probability of the most probable one.
+If the margin decreases in max(a, b), it is nonnegative if and only if it is nonnegative with both a
+and b substituted: max(a, b) <= c means a <= c and b <= c. If it increases, one of them is
+sufficient. The same applies to min(a, b) = -max(-a, -b) and |a| = max(a, -a). The probability that
+several events all occur is bounded below by Bonferroni's inequality, 1 minus the sum of the
+probabilities that each does not; the probability of at least one event is bounded below by that of
+the most probable one.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MAX_BRANCHES = 64  # of one constraint: with more its kinks stay in one margin
+MAX_BRANCHES = 64  # of one constraint: with more branches its kinks are not split
 
 
 @dataclass(frozen=True)
 class Branches:
-    """A constraint that follows from others: `all` of them must hold, or `any`."""
+    """A constraint that follows from others, of which `all` or `any` must hold."""
 
     need: Literal["all", "any"]
     parts: tuple[Branches | int, ...]
 
 
 Node = Branches | int
-"""A constraint: the number of a margin that must not be negative, or made of others."""
+"""A constraint: the index of a margin that must be nonnegative, or a combination of constraints."""
 
 
 def split(
@@ -40,19 +41,19 @@ def split(
     positive: Collection[sp.Symbol],
     margins: list[sp.Expr],
 ) -> Node:
-    """Split a constraint, margin >= 0, at the kinks of fitted laws on which its margin depends affinely
-    with a factor of known sign. Other kinks stay in its margins.
+    """Split a constraint, margin >= 0, at the kinks of fitted laws on which its margin depends
+    affinely with a factor of known sign. Other kinks remain in its margins.
 
     Args:
-        margin: in the symbols of the laws' values and of all else.
+        margin: the margin, in the symbols of the laws' values and all others.
         laws: the symbols of the laws' values.
-        positive: those of them that are positive.
-        margins: to which the new margins are appended.
+        positive: the positive ones of these.
+        margins: the margins to which the new margins are appended.
 
     Returns:
-        The constraint; the numbers are places in `margins`.
+        The constraint; its numbers are positions in `margins`.
     """
-    # SymPy tells the sign of a factor by the assumptions about its symbols
+    # SymPy determines the sign of a factor from the assumptions on its symbols
     signed = {symbol: sp.Dummy(symbol.name, positive=True) for symbol in positive}
     original = {dummy: symbol for symbol, dummy in signed.items()}
     found: list[sp.Expr] = []
@@ -77,14 +78,16 @@ def _split(margin: sp.Expr, laws: set[sp.Symbol], margins: list[sp.Expr]) -> Nod
 
 
 def _kink(margin: sp.Expr, laws: set[sp.Symbol]) -> tuple[sp.Expr, Literal["all", "any"]] | None:
-    """An outermost max, min or abs of laws at which the margin splits, and what is needed there."""
+    """An outermost max, min or abs of laws at which the margin can be split, and which of its
+    branches are required.
+    """
     kinks = [k for k in margin.atoms(sp.Max, sp.Min, sp.Abs) if k.free_symbols & laws]
     for kink in sorted(kinks, key=str):
         if any(kink != other and other.has(kink) for other in kinks):
             continue
         value = sp.Dummy(real=True)
         slope = sp.diff(margin.xreplace({kink: value}), value)
-        # of a slope that depends on the kink, as of 1/max(a, b), a pole may lie between two branches
+        # if the slope depends on the kink, as for 1/max(a, b), a pole may lie between two branches
         if value in slope.free_symbols:
             continue
         rising = not isinstance(kink, sp.Min)
@@ -102,7 +105,7 @@ def _numbered(node: Node, first: int) -> Node:
 
 
 def probability(node: Node, each: Array) -> Array:
-    """At least so large is the probability of a constraint, shape (points,).
+    """A lower bound on the probability that a constraint holds, shape (points,).
 
     Args:
         node: the constraint.
@@ -125,16 +128,16 @@ def numbers(node: Node) -> Iterator[int]:
             yield from numbers(part)
 
 
-def combined(node: Node, margins: Array) -> Array:
+def combined_margin(node: Node, margins: Array) -> Array:
     """The margin of a constraint, shape (points,), of all margins, shape (margins, points)."""
     if isinstance(node, int):
         return np.asarray(margins[node])
-    parts = np.array([combined(part, margins) for part in node.parts])
+    parts = np.array([combined_margin(part, margins) for part in node.parts])
     return np.asarray(np.min(parts, axis=0) if node.need == "all" else np.max(parts, axis=0))
 
 
 def conjuncts(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The constraints that must all hold, so that these do: no one of them needs all of others."""
+    """The constraints that must all hold; none of them is itself a conjunction."""
     for node in nodes:
         if isinstance(node, Branches) and node.need == "all":
             yield from conjuncts(node.parts)

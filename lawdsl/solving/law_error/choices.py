@@ -1,4 +1,4 @@
-"""A question with one unknown -> its choices: a grid of them, and what follows from each."""
+"""A question with one unknown -> a grid of its choices, and their outcomes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from lawdsl.solving.law_error.outcomes import Outcome, Outcomes
 
 Array = NDArray[np.float64]
 
-WIDE_DECADES = 12.0  # of an unknown without an end, on both sides of its center
+WIDE_DECADES = 12.0  # decades on both sides of the center, for an unbounded unknown
 SPACING = 0.01  # decades between two choices
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A question with one unknown, at given values.
+    """A question with one unknown, for given values of its symbols.
 
     Attributes:
         outcomes: the question in all its unknowns.
-        problem: the question after elimination, which says what follows from the unknown.
+        problem: the question after elimination, with the formulas of the eliminated unknowns.
     """
 
     outcomes: Outcomes
@@ -43,19 +43,19 @@ class Choices:
 
     @property
     def formulated(self) -> FormulatedQuestion:
-        """The question, with symbols for its laws at values."""
+        """The question, with symbols for its calls of laws."""
         return self.outcomes.formulated
 
     @property
     def laws(self) -> LawValues:
-        """The laws at values."""
+        """The calls of laws."""
         return self.outcomes.laws
 
     @property
     def unknown(self) -> Unknown:
         """The unknown that remains after elimination."""
-        assert self.problem.single is not None
-        return self.problem.single
+        assert self.problem.only_unknown is not None
+        return self.problem.only_unknown
 
     def inputs(self, points: Array) -> dict[sp.Symbol, Array | float]:
         """Symbol -> values, for values of the unknown of shape (points,)."""
@@ -80,7 +80,7 @@ class Choices:
         }
 
     def law_points(self, points: Array) -> list[Array]:
-        """The variables of the law of each call at values of the unknown, shape (points,)."""
+        """The variables of the law of each call for values of the unknown, shape (points,)."""
         return self.laws.arguments(self.inputs(points), len(points))
 
     def outcome(self, points: Array, true: Array) -> Outcome:
@@ -102,17 +102,17 @@ class Choices:
         return low, high
 
     def grid(self, center: float | None) -> Array:
-        """Choices that cover the domain of the unknown: linear where it has two ends, else with
-        decades on both sides of a center; shape (points,), rising.
+        """Choices that cover the domain of the unknown: evenly spaced if it has two ends, else over
+        decades on both sides of a center; shape (points,), ascending.
 
         Args:
-            center: the point answer; None where there is none.
+            center: the point answer; None without one.
         """
         low, high = self.range()
         exponents = np.arange(-WIDE_DECADES, WIDE_DECADES + SPACING / 2, SPACING)
         if math.isfinite(low) and math.isfinite(high):
             points = np.linspace(low, high, 1001)
-            # an answer may be near an end, as small shares are
+            # an answer may be close to an end, such as a small share
             near = (high - low) * 10.0 ** np.arange(-8, -1, 0.05)
             points = np.concatenate([points, low + near, high - near])
         elif math.isfinite(low) or math.isfinite(high):
@@ -129,11 +129,11 @@ class Choices:
         return np.unique(points[np.isfinite(points)])
 
     def within_reach(self, points: Array, center: float | None) -> NDArray[np.bool_]:
-        """Which choices are near enough to the fitted rows; see `Outcomes.within_reach`.
+        """Which choices are close enough to the fitted rows; see `Outcomes.within_reach`.
 
         Args:
             points: values of the unknown, shape (points,).
-            center: the answer; None where there is none.
+            center: the answer; None without one.
         """
         answer = None if center is None else self.inputs(np.array([center]))
         return self.outcomes.within_reach(self.inputs(points), len(points), answer)

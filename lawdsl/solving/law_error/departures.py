@@ -1,6 +1,6 @@
-"""An answer -> warnings about laws that it asks about beyond their fitted rows.
+"""An answer -> warnings about laws that are evaluated beyond their fitted rows.
 
-The rule is that of predictions: a value within 2 %, at 95 %, needs none.
+As for predictions, a value known within 2 %, at 95 %, needs no warning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Values = Mapping[sp.Symbol, float]
 
 
 def leaves_rows(formulated: FormulatedQuestion, values: Values) -> bool:
-    """Whether some fitted law is evaluated outside of its measured ranges.
+    """Whether some fitted law is evaluated outside its measured ranges.
 
     Args:
         formulated: the question.
@@ -52,8 +52,9 @@ def departure_warnings(
     Args:
         formulated: the question.
         values: symbol -> value of all symbols, unknowns at the answer.
-        at: the laws there, with the covariance of their errors; None where that is not known.
-        discrepancy: the error of the laws, as `Asked.answer` takes it.
+        at: the laws at these values, with the covariance of their errors; None if that is not
+            known.
+        discrepancy: the error of the laws, as for `Asked.answer`.
     """
     widths = None if at is None else _half_widths(at)
     for number, inputs in _calls(formulated, values).items():
@@ -73,7 +74,7 @@ def departure_warnings(
 def _calls(
     formulated: FormulatedQuestion, values: Values
 ) -> dict[int, list[tuple[LawInput, float]]]:
-    """Number of a call of a fit -> its variables that have a measured range, with their values."""
+    """Index of a call of a fit -> its variables that have a measured range, with their values."""
     calls: dict[int, list[tuple[LawInput, float]]] = {}
     inputs = zip(formulated.law_inputs, formulated.law_input_values(values), strict=True)
     for law_input, value in inputs:
@@ -85,8 +86,9 @@ def _calls(
 
 
 def _half_widths(at: PointValues) -> Array:
-    """Half the 95 % interval of each call at the one point, in the logarithm, shape (calls,);
-    infinite where the rows do not determine it."""
+    """The half-width of the 95 % interval of each call at the only point, in the logarithm, shape
+    (calls,); infinite if the rows do not determine it.
+    """
     widths = np.empty(len(at.values))
     deviations = at.deviations[:, 0]
     for fit in at.laws.fits:

@@ -1,9 +1,9 @@
-"""Answers on draws of the true laws: intervals of the best choice, and the regret.
+"""Optimal choices in draws of the true laws: intervals of the best choice, and the regret.
 
-Each draw is a set of true laws from their joint distribution on a grid of the unknown; between two
-points of it goal and margins are interpolated. The best choice of each draw gives the interval. The
-regret of an answer is how much worse in the goal it is than that choice (Savage 1951, Journal of the
-American Statistical Association 46).
+Each draw is a set of true laws from their joint distribution on a grid of the unknown; between grid
+points goal and margins are interpolated. The best choices of the draws yield the interval. The
+regret of an answer is the difference in the goal between it and the best choice (Savage 1951,
+Journal of the American Statistical Association 46).
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from lawdsl.solving.result_under_law_error import Ends, UnderLawError
 Array = NDArray[np.float64]
 
 DRAWS = 400
-FIRST_DRAWS = 100  # which say where the best choices are
-FIRST_POINTS = 121  # of the grid that covers the domain
-FINER_POINTS = 101  # of that where the best choices are
-FINER_QUANTILES = (0.02, 0.98)  # between which they are
-FINER_MARGIN = 0.5  # of that range, on both sides
-REGRET_RTOL = 1e-6  # of the goal: a smaller regret is that of the draws' resolution
-NEAR = 0.2  # of the distance of neighbours
+FIRST_DRAWS = 100  # draws that locate the best choices
+FIRST_POINTS = 121  # points of the grid that covers the domain
+FINER_POINTS = 101  # points of the grid around the best choices
+FINER_QUANTILES = (
+    0.02,
+    0.98,
+)  # quantiles of the best choices between which the finer grid lies
+FINER_MARGIN = 0.5  # of that range, added on both sides
+REGRET_RTOL = 1e-6  # relative to the goal: a smaller regret is below the resolution of the draws
+NEAR = 0.2  # of the distance between neighbours
 UNDETERMINED = "the fitted rows do not determine its laws where better choices may be"
-# of all draws: of fewer in which the answer keeps the constraints there is no regret
+# of all draws: if the answer satisfies the constraints in fewer, no regret is computed
 MIN_KEPT = 0.25
 
 
@@ -39,8 +42,8 @@ class Best:
     """The best choice of each draw.
 
     Attributes:
-        point: the unknown, shape (draws,); nan where no choice keeps the constraints.
-        goal: what is minimised, shape (draws,); inf there.
+        point: the unknown, shape (draws,); nan if no choice satisfies the constraints.
+        goal: the minimised goal, shape (draws,); inf if no choice satisfies the constraints.
     """
 
     point: Array
@@ -48,12 +51,12 @@ class Best:
 
 
 def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> UnderLawError:
-    """The interval and the regret of an answer, by draws of the true laws.
+    """The interval and the regret of an answer, from draws of the true laws.
 
     Args:
         choices: the question.
-        answer: that of the fitted laws, which has a value of each unknown.
-        at_answer: what is known at the answer without draws, with their seed.
+        answer: the answer by the fitted laws, which has a value for each unknown.
+        at_answer: the results at the answer without draws, and the seed.
     """
     point = answer[choices.unknown.name]
     rng = np.random.default_rng([at_answer.seed, 0x1A3E])
@@ -63,7 +66,7 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
         return replace(at_answer, missing=f"no other {choices.unknown.name} is in its domain")
     coarse = _thinned(grid, FIRST_POINTS, point)
     first = best_choices(coarse, _drawn(choices, coarse, FIRST_DRAWS, rng))
-    points = _joined(coarse, _finer(first.point, point, coarse), point)
+    points = _nested_grid(coarse, _refined_grid(first.point, point, coarse), point)
     outcome = _drawn(choices, points, DRAWS, rng)
     best = best_choices(points, outcome)
     answered = np.isfinite(best.goal)
@@ -74,17 +77,17 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
         low, high = choices.range()
         places = np.where(below, low, np.where(above, high, best.point))
         ends = _ends_of_unknowns(choices, places[answered], grid, answer.level)
-    # where the best choice of a draw is not known, its regret is not either
+    # if the best choice of a draw is not known, its regret is not known either
     kept = outcome.feasible[:, at] & ~below & ~above
     regret = outcome.goal[kept, at] - best.goal[kept]
-    # errors at neighbouring points are alike to a part of their size only
+    # errors at neighbouring points are only partly correlated
     regret[regret < REGRET_RTOL * np.abs(outcome.goal[kept, at])] = 0.0
     is_open = (below | above)[answered]
     known = np.mean(kept) >= MIN_KEPT and np.mean(is_open) <= 1 - answer.level
     return replace(
         at_answer,
         draws=DRAWS,
-        # that some choice keeps the constraints is no less probable than that this one does
+        # the probability that some choice satisfies the constraints is at least that of this choice
         answered=max(float(np.mean(answered)), at_answer.kept or 0.0),
         ends=ends,
         missing="" if known or not is_open.any() else UNDETERMINED,
@@ -102,31 +105,31 @@ def _beside_undetermined(
     choices: Choices, points: Array, best: Array
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether the best choices of draws are at the last point before those at which the fitted rows
-    do not determine a law: better ones may lie beyond.
+    do not determine a law, so that better choices may lie beyond.
 
     Args:
         choices: the question.
-        points: of the grid, rising, shape (points,).
+        points: the points of the grid, rising, shape (points,).
         best: the best choice of each draw, shape (draws,); nan for none.
 
     Returns:
-        Whether such points are below, and above, both of shape (draws,).
+        Whether there are such points below, and above, both of shape (draws,).
     """
     inputs = choices.inputs(points)
     values = choices.outcomes.laws_at(inputs, len(points)).values
     known = np.append(
         np.all(np.isfinite(values), axis=0), True
-    )  # beyond the ends: not these points
+    )  # beyond the ends: not these points themselves
     places = np.clip(np.searchsorted(points, best), 0, len(points) - 1)
     at_point = points[places] == best
     return at_point & ~known[places - 1], at_point & ~known[places + 1]
 
 
 def best_choices(points: Array, outcome: Outcome) -> Best:
-    """The best choice of each draw, between the points of a grid too.
+    """The best choice of each draw, also between the points of a grid.
 
     Args:
-        points: of the grid, rising, shape (points,).
+        points: the points of the grid, rising, shape (points,).
         outcome: goal and margins there, of shape (draws, points).
     """
     feasible, goal = outcome.feasible, outcome.goal
@@ -149,7 +152,7 @@ def best_choices(points: Array, outcome: Outcome) -> Best:
             step = -slope / (2 * bend)
             usable &= (bend > 0) & (middle + step > left) & (middle + step < right)
             x = np.where(usable, middle + step, x)
-            # the vertex is no deeper below three evenly spaced points than an eighth of their range
+            # the vertex is at most an eighth of the range below three evenly spaced points
             fall = (np.maximum(g[0], g[2]) - g[1]) / 8
             vertex = np.maximum(g[1] + slope * step + bend * step**2, g[1] - fall)
             value = np.where(usable, vertex, value)
@@ -174,20 +177,23 @@ def best_choices(points: Array, outcome: Outcome) -> Best:
 
 
 def _thinned(grid: Array, count: int, point: float) -> Array:
-    """About so many points of a grid with both ends, and one more; none is very near another."""
+    """About `count` points of a grid including both ends, and one more point; none is very close to
+    another.
+    """
     numbers = np.unique(np.linspace(0, len(grid) - 1, count).round().astype(int))
-    return _apart(grid[numbers], point)
+    return _with_separated_point(grid[numbers], point)
 
 
-def _joined(coarse: Array, fine: Array, point: float) -> Array:
-    """A fine grid, beyond its ends a coarse one, and a point."""
+def _nested_grid(coarse: Array, fine: Array, point: float) -> Array:
+    """A fine grid, a coarse grid beyond its ends, and a point."""
     outside = (coarse < fine[0]) | (coarse > fine[-1])
-    return _apart(np.unique(np.concatenate([coarse[outside], fine])), point)
+    return _with_separated_point(np.unique(np.concatenate([coarse[outside], fine])), point)
 
 
-def _apart(grid: Array, point: float) -> Array:
-    """The points of a grid with both ends, and one more; others that are much nearer to that one
-    than to their neighbours are left out: between them slopes would be those of rounding."""
+def _with_separated_point(grid: Array, point: float) -> Array:
+    """The points of a grid including both ends, and one more point; grid points much closer to it
+    than to their neighbours are omitted, since slopes between them would be rounding errors.
+    """
     gaps = np.diff(grid)
     wide = np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:]))
     kept = np.abs(grid - point) > NEAR * wide
@@ -195,8 +201,8 @@ def _apart(grid: Array, point: float) -> Array:
     return np.unique(np.append(grid[kept], point))
 
 
-def _finer(best: Array, point: float, coarse: Array) -> Array:
-    """Points where the best choices of draws are, within the grid."""
+def _refined_grid(best: Array, point: float, coarse: Array) -> Array:
+    """Grid points in the region of the best choices of draws."""
     known = best[np.isfinite(best)]
     low, high = np.quantile(np.append(known, point), FINER_QUANTILES)
     low, high = min(low, point), max(high, point)
@@ -208,14 +214,15 @@ def _finer(best: Array, point: float, coarse: Array) -> Array:
             min(high * math.exp(wide), ends[1]),
             FINER_POINTS,
         )
-    # no narrower than the grid itself, where all draws have one best choice
+    # at least as wide as the grid spacing, if all draws have the same best choice
     wide = max(FINER_MARGIN * (high - low), 1e-3 * abs(point))
     return np.linspace(max(low - wide, ends[0]), min(high + wide, ends[1]), FINER_POINTS)
 
 
 def _ends_of_unknowns(choices: Choices, best: Array, grid: Array, level: float) -> dict[str, Ends]:
-    """The intervals of all unknowns; an end without a bound, where a draw has its best choice at
-    the end of the grid, is infinite."""
+    """The intervals of all unknowns; an end without a bound is infinite if some draw has its best
+    choice at the end of the grid.
+    """
     low, high = choices.range()
     is_open = low not in grid, high not in grid
     first = 0.0 if low == 0 else -math.inf
@@ -225,16 +232,17 @@ def _ends_of_unknowns(choices: Choices, best: Array, grid: Array, level: float) 
         inputs = choices.inputs(best)
     result = {}
     for unknown in choices.formulated.unknowns:
-        ends = quantiles(np.asarray(inputs[unknown.symbol], dtype=np.float64), level)
+        ends = interval_of_draws(np.asarray(inputs[unknown.symbol], dtype=np.float64), level)
         result[unknown.name] = ends
     return result
 
 
-def quantiles(values: Array, level: float) -> Ends:
-    """The ends of the interval that so many draws lie in, the outer of two where it is between.
+def interval_of_draws(values: Array, level: float) -> Ends:
+    """The central interval that contains a share `level` of the draws; between two draws the outer
+    one is used.
 
     Args:
-        values: of the draws, shape (draws,); those that are nan do not count.
+        values: the values of the draws, shape (draws,); nan is ignored.
         level: 0.95 for 95 %.
     """
     ordered = np.sort(values[~np.isnan(values)])

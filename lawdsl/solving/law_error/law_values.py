@@ -1,8 +1,8 @@
-"""Fitted laws at values -> the distribution of their true values there.
+"""Calls of fitted laws -> the joint distribution of their true values.
 
-A true value is law(x; θ̂)·exp(e), and e has the joint distribution that predictions have: the noise
-of the fitted rows and the discrepancy, conditioned on these rows. Where the laws are taken as right,
-the noise alone, in the scale of the residuals of the fit.
+A true value is law(x; θ̂)·exp(e), where e has the same joint distribution as for predictions: the
+noise of the fitted rows and the discrepancy, conditioned on these rows. If the laws are assumed to
+be correct, only the noise counts, on the scale of the residuals of the fit.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from lawdsl.solving.formulate.problem import FormulatedQuestion, LawCall
 
 Array = NDArray[np.float64]
 
-# added to variances, relative to them: no errors are more alike than rounding tells
+# added to variances, relative to them, since correlations are computed only up to rounding
 ROUNDING_RTOL = 1e-10
-POINTS_AT_ONCE = 192  # whose joint covariance is computed
+POINTS_AT_ONCE = 192  # points whose joint covariance is computed at once
 
 
 class NoLawError(Exception):
-    """Why the error of the laws is not known for a question.
+    """The reason why the error of the laws is not known for a question.
 
     Args:
-        reason: in words.
+        reason: the reason as text.
         help: the next step; empty for a question of a kind that is not supported.
     """
 
@@ -53,10 +53,10 @@ class FitCalls:
 
     Attributes:
         fit: the fit.
-        law: that of its covariance.
+        law: the law of its covariance.
         theta: its parameters, shape (parameters,).
-        calls: the numbers of the calls among all.
-        model: the error of the law; None where the law is taken as right.
+        calls: the indices of these calls among all calls.
+        model: the error of the law; None if the law is assumed to be correct.
         of_logs: whether errors are those of logarithms.
     """
 
@@ -81,10 +81,11 @@ class FitCalls:
         assert self.fit.spread is not None
         return self.fit.spread.dof
 
-    @np.errstate(all="ignore")  # an extrapolated law may have no value
+    @np.errstate(all="ignore")  # an extrapolated law may be undefined
     def _fitted(self, columns: Array) -> tuple[Problem, Array, Array]:
         """The law at points of shape (variables, points), its values, which are nan where the rows
-        do not determine it, and the slopes of residuals by the parameters."""
+        do not determine it, and the slopes of residuals with respect to the parameters.
+        """
         target = np.ones(columns.shape[1])
         problem = self._compiled.problem(columns, target, self._objective, None)
         values = problem.predictions(self.theta[None])[0].copy()
@@ -98,7 +99,7 @@ class FitCalls:
 
     @np.errstate(all="ignore")
     def alone(self, columns: Array) -> tuple[Array, Array, Array]:
-        """The law at points, with mean and variance of its error at each.
+        """The law at points, with the mean and variance of its error at each point.
 
         Args:
             columns: its variables, shape (variables, points).
@@ -113,7 +114,7 @@ class FitCalls:
             assert self.fit.spread is not None
             mean = np.zeros(len(values))
             variance = np.sum((slopes @ self.fit.spread.sqrt_factor.T) ** 2, axis=1)
-        lost = ~(np.isfinite(values) & self._determined(mean, variance))
+        lost = ~(np.isfinite(values) & self._is_determined(mean, variance))
         values[lost], mean[lost], variance[lost] = np.nan, 0.0, 0.0
         return values, mean, variance
 
@@ -136,23 +137,23 @@ class FitCalls:
             changes = slopes @ self.fit.spread.sqrt_factor.T
             mean, covariance = np.zeros(len(values)), changes @ changes.T
         # a point without a value must not make the others unknown
-        lost = ~(np.isfinite(values) & self._determined(mean, np.diag(covariance)))
+        lost = ~(np.isfinite(values) & self._is_determined(mean, np.diag(covariance)))
         values[lost], mean[lost] = np.nan, 0.0
         covariance[lost], covariance[:, lost] = 0.0, 0.0
         return values, mean, covariance
 
-    def _determined(self, mean: Array, variance: Array) -> NDArray[np.bool_]:
-        """Where the rows tell something about the law, shape (points,).
+    def _is_determined(self, mean: Array, variance: Array) -> NDArray[np.bool_]:
+        """The mask of points at which the rows contain information about the law, shape (points,).
 
         Args:
-            mean: of its error, shape (points,).
-            variance: of its error, shape (points,).
+            mean: the mean of its error, shape (points,).
+            variance: the variance of its error, shape (points,).
         """
         known = np.isfinite(mean) & np.isfinite(variance)
         return known if self.model is None else known & (variance <= MAX_DEVIATION**2)
 
     def shifted(self, values: Array, errors: Array) -> Array:
-        """Values of the law with errors, both of any one shape."""
+        """Values of the law shifted by errors, both of any one shape."""
         with np.errstate(all="ignore"):
             result: Array = values * np.exp(errors) if self.of_logs else values + errors
         return result
@@ -160,13 +161,13 @@ class FitCalls:
 
 @dataclass(frozen=True)
 class LawValues:
-    """The laws at values of a question, with the distribution of their errors.
+    """All calls of laws in a question, with the distribution of their errors.
 
     Attributes:
-        calls: the laws at values.
+        calls: the calls.
         fits: the fits, each once.
         amplitude: standard deviation of log L per decade, before it is widened.
-        widening: use -> what that is multiplied by; empty where it was not learned.
+        widening: use -> the factor by which it is multiplied; empty if it was not learned.
     """
 
     calls: tuple[LawCall, ...]
@@ -185,12 +186,13 @@ class LawValues:
         """Prepare the laws of a question.
 
         Args:
-            formulated: the question, with symbols for its laws at values.
-            amplitude: standard deviation of log L per decade; 0 for laws that are right.
-            model_of: conditions the error of a law on the rows of its fit.
+            formulated: the question, with symbols for its calls of laws.
+            amplitude: standard deviation of log L per decade; 0 for laws without error.
+            model_of: the function that conditions the error of a law on the rows of its fit.
 
         Raises:
-            NoLawError: the errors of a fit are not known, or one law is called at another's value.
+            NoLawError: the errors of a fit are not known, or an argument of a law depends on
+                another law.
         """
         calls = formulated.law_calls
         symbols = {call.symbol for call in calls}
@@ -212,7 +214,7 @@ class LawValues:
                 )
                 again = "fit again" if fit.objective.is_centered else "fit by another loss"
                 raise NoLawError(reason, f"{again}, or take the laws as right: --wrong 0")
-            # one fit under two names has equal errors for both
+            # one fit under two names has the same errors for both
             same = next((i for i, f in enumerate(fits) if f.fit == fit), None)
             if same is not None:
                 fits[same] = replace(fits[same], calls=(*fits[same].calls, number))
@@ -226,10 +228,10 @@ class LawValues:
         return cls(calls, tuple(fits), amplitude, (compile_tape(arguments, used), tuple(used)))
 
     def dof_of(self, expression: sp.Expr) -> float:
-        """The least of the degrees of freedom of the fits that an expression depends on.
+        """The smallest degrees of freedom of the fits that an expression depends on.
 
         Args:
-            expression: with the symbols of calls.
+            expression: an expression in the symbols of calls.
         """
         used = {i for i, c in enumerate(self.calls) if c.symbol in expression.free_symbols}
         return min((fit.dof for fit in self.fits if used & set(fit.calls)), default=np.inf)
@@ -239,7 +241,7 @@ class LawValues:
 
         Args:
             inputs: symbol -> values at the points, or one value for all.
-            count: how many points.
+            count: the number of points.
         """
         tape, symbols = self._tape
         columns = np.array([np.broadcast_to(inputs[s], count) for s in symbols], dtype=np.float64)
@@ -256,7 +258,7 @@ class LawValues:
         """The laws at points, with the covariance of the errors of the calls at each.
 
         Args:
-            arguments: of each call, shape (variables, points).
+            arguments: the arguments of each call, shape (variables, points).
         """
         count = arguments[0].shape[1]
         values = np.empty((len(self.calls), count))
@@ -287,9 +289,9 @@ class LawValues:
         """Draw the true values of the laws at points, jointly.
 
         Args:
-            arguments: of each call, shape (variables, points).
-            count: how many draws.
-            rng: the source of random numbers.
+            arguments: the arguments of each call, shape (variables, points).
+            count: the number of draws.
+            rng: the random generator.
 
         Returns:
             Shape (calls, draws, points); nan where the rows do not determine a law.
@@ -299,7 +301,7 @@ class LawValues:
         for fit in self.fits:
             columns = np.hstack([arguments[i] for i in fit.calls])
             law, mean, joint = fit.jointly(columns)
-            root = _root(joint)
+            root = _covariance_root(joint)
             normal = rng.normal(size=(count, len(root)))
             wide = np.sqrt(fit.dof / rng.chisquare(fit.dof, size=(count, 1)))
             errors = mean + wide * (normal @ root.T)
@@ -309,9 +311,10 @@ class LawValues:
         return drawn
 
 
-def _root(covariance: Array) -> Array:
-    """A factor of a covariance: points near each other have nearly the same error, so its
-    correlations are singular to rounding."""
+def _covariance_root(covariance: Array) -> Array:
+    """A square root of a covariance matrix: nearby points have nearly the same error, so its
+    correlation matrix may be numerically singular.
+    """
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     unit = np.where(deviations > 0, deviations, 1.0)
     correlations = covariance / np.outer(unit, unit)
@@ -333,8 +336,9 @@ class PointValues:
     Attributes:
         laws: the laws of the question.
         values: the fitted laws, shape (calls, points).
-        means: of their errors, of that shape.
-        covariances: of the errors of the calls at each point, shape (points, calls, calls).
+        means: the means of their errors, of that shape.
+        covariances: the covariances of the errors of the calls at each point, shape (points, calls,
+            calls).
     """
 
     laws: LawValues
@@ -348,7 +352,7 @@ class PointValues:
         return np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)).T
 
     def with_errors(self, errors: Array) -> Array:
-        """Values with errors, both of shape (calls, points)."""
+        """Values shifted by errors, both of shape (calls, points)."""
         result = np.empty_like(self.values)
         for fit in self.laws.fits:
             for i in fit.calls:

@@ -1,17 +1,19 @@
-"""The probability that a margin is not negative, given the joint distribution of the laws' errors.
+"""The probability that a margin is nonnegative, given the joint distribution of the laws' errors.
 
-With one law the margin is a function of one error, m + s·t with Student's t: the probability is that of
-the parts of the line on which the margin is not negative. With several laws it is an integral over
-their joint errors, by line sampling (Koutsourelakis, Pradlwarter and Schuëller 2004, Probabilistic
-Engineering Mechanics 19): the errors are
+With one law the margin is a function of one error, m + s·t with t from Student's t distribution:
+the probability is that of the parts of the line on which the margin is nonnegative. With several
+laws it is an integral over their joint errors, by line sampling (Koutsourelakis, Pradlwarter and
+Schuëller 2004, Probabilistic Engineering Mechanics 19): the errors are
 
     e = m + s_f·L·(u + x·a),   Σ = LLᵀ,
 
-with x ~ N(0, 1) along a direction a in which the margin changes, u normal and at right angles to a, and s_f = sqrt(ν/χ²_ν) of each fit; the probability over x is exact, that over u and s_f is the
-mean of draws. They are quasi-random, with random shifts (Cranley and Patterson 1976, SIAM Journal on
-Numerical Analysis 13): by what the means of several shifts differ gives the error of their mean, which
-is subtracted, for a probability must not be overstated. With one fit a flat boundary has the
-probability of Student's t, and the draws tell the difference from that alone (a control variate).
+with x ~ N(0, 1) along a direction a in which the margin changes, u normal and orthogonal to a, and
+s_f = sqrt(ν/χ²_ν) for each fit; the probability over x is exact, that over u and s_f is a mean over
+draws. The draws are quasi-random with random shifts (Cranley and Patterson 1976, SIAM Journal on
+Numerical Analysis 13): the differences between the means of several shifts provide the error of the
+overall mean, which is subtracted, since a probability must not be overstated. With one fit a flat
+boundary has the probability given by Student's t, and the draws only estimate the difference from
+it (a control variate).
 """
 
 from __future__ import annotations
@@ -27,33 +29,36 @@ from lawdsl.core.distributions import student_quantile
 
 Array = NDArray[np.float64]
 Margin = Callable[[Array, NDArray[np.intp]], Array]
-"""Errors of shape (calls, …, points) at choices with these numbers -> the margin, (…, points)."""
+"""(errors of shape (calls, …, points), indices of the choices) -> the margin, shape (…, points)."""
 Slope = Callable[[Array, NDArray[np.intp]], Array]
-"""Errors of shape (calls, points) -> the slopes of the margin by them, of that shape."""
+"""(errors of shape (calls, points), indices of the choices) -> the derivatives of the margin with
+respect to the errors, of that shape.
+"""
 
-MAX_DEVIATIONS = 40.0  # standard deviations: further out the margin keeps its sign
+MAX_DEVIATIONS = 40.0  # standard deviations beyond which the margin is assumed to keep its sign
 NODES = np.sinh(np.linspace(-1, 1, 129) * np.arcsinh(MAX_DEVIATIONS))
-"""Numbers of standard deviations at which the sign of a margin is looked at; finest near 0."""
+"""Numbers of standard deviations at which the sign of a margin is examined; finest near 0."""
 NORMAL_NODES = np.linspace(-8.0, 8.0, 33)
-"""The same of a normal variable: beyond 8 there is nothing."""
-BISECTIONS = 45  # of a part between nodes
+"""The same for a normal variable, whose probability beyond 8 is negligible."""
+BISECTIONS = 45  # bisections of an interval between nodes
 NORMAL_BISECTIONS = 30
-GOLDEN_SECTIONS = 40  # that look for a part between nodes on which a margin is negative
+# golden-section steps in the search for an interval between nodes on which a margin is negative
+GOLDEN_SECTIONS = 40
 GOLDEN = (np.sqrt(5) - 1) / 2
-SHIFTS = 8  # which are independent
-LINES = 64  # for each
-SLOPES = 16  # draws at which a margin says in which direction it changes
-SURE = 0.99  # of the error of the mean
+SHIFTS = 8  # independent random shifts
+LINES = 64  # lines per shift
+SLOPES = 16  # draws at which the direction of change of a margin is computed
+SURE = 0.99  # confidence level of the error of the mean
 SEED = 0x11E5
-AT_ONCE = 300_000  # margins that are computed together
+AT_ONCE = 300_000  # margins that are evaluated at once
 
 
 def of_one_law(margin: Margin, mean: Array, deviation: Array, dof: float) -> Array:
-    """The probability that a margin with one law is not negative, shape (points,).
+    """The probability that a margin with one law is nonnegative, shape (points,).
 
     Args:
-        margin: of errors of shape (1, …, points).
-        mean, deviation: of the error, shape (points,).
+        margin: the margin of errors of shape (1, …, points).
+        mean, deviation: the mean and the standard deviation of the error, shape (points,).
         dof: its degrees of freedom.
     """
     count = len(mean)
@@ -65,9 +70,9 @@ def of_one_law(margin: Margin, mean: Array, deviation: Array, dof: float) -> Arr
     def cdf(x: Array) -> Array:
         return np.asarray(special.stdtr(dof, x) if np.isfinite(dof) else special.ndtr(x))
 
-    result = _measure(along, NODES, count, cdf, BISECTIONS, tails=True)
+    result = _probability_on_lines(along, NODES, count, cdf, BISECTIONS, tails=True)
     certain = along(np.zeros(count), numbers) >= 0
-    # without any error the constraint holds, or it does not
+    # without an error the constraint either holds or does not
     return np.where(deviation > 0, result, certain.astype(np.float64))
 
 
@@ -79,16 +84,16 @@ def of_several_laws(
     fits: tuple[int, ...],
     dofs: tuple[float, ...],
 ) -> Array:
-    """At least so large is the probability that a margin with several laws is not negative.
+    """A lower bound on the probability that a margin with several laws is not negative.
 
-    It is that but for the error of the draws, which is subtracted at 99 %.
+    It is the estimate minus the error of the draws at 99 % confidence.
 
     Args:
-        margin, slope: of errors of shape (calls, …, points).
-        means: of the errors, shape (calls, points).
-        covariances: of them, shape (points, calls, calls).
-        fits: of each call the number of its fit.
-        dofs: of each fit the degrees of freedom.
+        margin, slope: the functions of errors of shape (calls, …, points).
+        means: the means of the errors, shape (calls, points).
+        covariances: the covariances of the errors, shape (points, calls, calls).
+        fits: for each call the index of its fit.
+        dofs: for each fit its degrees of freedom.
 
     Returns:
         Shape (points,).
@@ -113,15 +118,17 @@ def of_several_laws(
 
 
 def _roots(covariances: Array) -> Array:
-    """Factors L of covariances LLᵀ, which may be singular; shape (points, calls, calls)."""
+    """Factors L of covariance matrices LLᵀ, which may be singular; shape (points, calls, calls)."""
     values, vectors = np.linalg.eigh(covariances)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
 
 def _directions(slope: Slope, means: Array, roots: Array, normal: Array) -> Array:
-    """Directions of length 1 in which margins change, shape (points, calls): the mean of those in
-    which they change most at the mean and at some draws, which differ where branches of max meet.
-    Opposite ones are one line. Where there is none, that in which the errors are the largest."""
+    """Unit directions in which margins change, shape (points, calls): the mean of the directions of
+    steepest change at the mean and at some draws, which differ where branches of max meet. Opposite
+    directions define the same line. Without any change, the direction in which the errors are
+    largest.
+    """
     every = np.arange(means.shape[1])
     places = np.zeros((SLOPES + 1, len(means)))
     places[1:] = normal[:, :: normal.shape[1] // SLOPES].T
@@ -135,7 +142,7 @@ def _directions(slope: Slope, means: Array, roots: Array, normal: Array) -> Arra
         along = np.sum(result * steepest, axis=1, keepdims=True)
         result += np.where(along < 0, -steepest, steepest)
     sizes = np.linalg.norm(result, axis=1, keepdims=True)
-    largest = np.eye(len(means))[-1]  # eigenvalues rise
+    largest = np.eye(len(means))[-1]  # eigenvalues are in ascending order
     return np.where(sizes > 0, result / np.where(sizes > 0, sizes, 1.0), largest)
 
 
@@ -143,8 +150,8 @@ def _directions(slope: Slope, means: Array, roots: Array, normal: Array) -> Arra
 def _draws(calls: int, dofs: tuple[float, ...]) -> tuple[Array, Array]:
     """Normal variables of shape (calls, lines), and sqrt(ν/χ²) of each fit, (fits, lines)."""
     count = calls + len(dofs)
-    # multiples of powers of the root of x^(count + 1) = x + 1 are spread evenly, as those of the
-    # golden ratio are
+    # multiples of powers of the root of x^(count + 1) = x + 1 are evenly distributed, as for the
+    # golden ratio
     root = 2.0
     for _ in range(64):
         root = (1 + root) ** (1 / (count + 1))
@@ -172,10 +179,10 @@ def _along_lines(
     """The probability on each line, shape (lines, points).
 
     Args:
-        margin: of errors of shape (calls, …, points).
-        means, roots, directions: of these points.
-        normal: shape (calls, lines).
-        wide: sqrt(ν/χ²) of the fit of each call, shape (calls, lines).
+        margin: the margin of errors of shape (calls, …, points).
+        means, roots, directions: those of these points.
+        normal: normal variables, shape (calls, lines).
+        wide: sqrt(ν/χ²) for the fit of each call, shape (calls, lines).
         piece: the numbers of the points.
     """
     lines, points = normal.shape[1], len(piece)
@@ -189,12 +196,14 @@ def _along_lines(
     def along(x: Array, which: NDArray[np.intp]) -> Array:
         return margin(_lines_at(begins, steps, x, which), numbers[which])
 
-    held = _measure(along, NORMAL_NODES, lines * points, special.ndtr, NORMAL_BISECTIONS)
+    held = _probability_on_lines(
+        along, NORMAL_NODES, lines * points, special.ndtr, NORMAL_BISECTIONS
+    )
     return held.reshape(lines, points)
 
 
 def _lines_at(begins: Array, steps: Array, x: Array, which: NDArray[np.intp]) -> Array:
-    """Errors at places x on lines: shape (calls, …, lines)."""
+    """Errors at positions x on lines: shape (calls, …, lines)."""
     shape = (len(begins),) + (1,) * (x.ndim - 1) + (len(which),)
     return np.asarray(begins[:, which].reshape(shape) + x * steps[:, which].reshape(shape))
 
@@ -208,9 +217,10 @@ def _flat_boundary(
     dof: float,
     piece: NDArray[np.intp],
 ) -> tuple[Array, Array]:
-    """What a flat boundary would have, through the place where the margin is 0 in the direction in
-    which it changes most: on each line, shape (lines, points), and in all, (points,). The second is
-    the mean of the first, wherever that place is."""
+    """The probability for a flat boundary through the point at which the margin is 0 in its
+    direction of steepest change: on each line, shape (lines, points), and in total, (points,). The
+    second is the mean of the first, wherever that point is.
+    """
     ahead = np.einsum("pij,pj->ip", roots, directions)
 
     def along(x: Array, which: NDArray[np.intp]) -> Array:
@@ -228,13 +238,13 @@ def _flat_boundary(
 
 
 def _lower_end(values: Array) -> Array:
-    """The mean over lines, less its error; shape (points,), of values of shape (lines, points)."""
+    """The mean over lines minus its error; shape (points,), for values of shape (lines, points)."""
     means = values.reshape(SHIFTS, LINES, -1).mean(axis=1)
     error = np.std(means, axis=0, ddof=1) / np.sqrt(SHIFTS)
     return np.asarray(means.mean(axis=0) - student_quantile(SURE, SHIFTS - 1) * error)
 
 
-def _measure(
+def _probability_on_lines(
     along: Callable[[Array, NDArray[np.intp]], Array],
     nodes: Array,
     count: int,
@@ -243,15 +253,17 @@ def _measure(
     *,
     tails: bool = False,
 ) -> Array:
-    """The probability of the parts of lines on which a margin is not negative, shape (lines,).
+    """The probability of the parts of lines on which a margin is nonnegative, shape (lines,).
 
     Args:
-        along: places, shape (…, lines), on lines with these numbers -> the margin.
-        nodes: places at which its sign is looked at, rising.
-        count: how many lines.
-        cdf: the distribution of the place.
-        bisections: of the parts between nodes in which the sign changes.
-        tails: whether what lies beyond the nodes counts, where the outermost node does.
+        along: the function (positions of shape (…, lines), indices of the lines) -> the margin.
+        nodes: the positions at which its sign is examined, ascending.
+        count: the number of lines.
+        cdf: the cumulative distribution function of the position.
+        bisections: the number of bisections of each interval between nodes in which the sign
+            changes.
+        tails: whether the tails beyond the outermost nodes are included if the margin is
+            nonnegative there.
     """
     every = np.arange(count)
     margins = along(np.broadcast_to(nodes[:, None], (len(nodes), count)), every)
@@ -261,11 +273,11 @@ def _measure(
     if tails:
         result += levels[0] * holds[0] + (1 - levels[-1]) * holds[-1]
     cell, line = np.nonzero(holds[:-1] != holds[1:])
-    left = holds[cell, line]  # the end of the part on which the margin is not negative
+    left = holds[cell, line]  # the left end of the part on which the margin is nonnegative
     inside, outside = nodes[np.where(left, cell, cell + 1)], nodes[np.where(left, cell + 1, cell)]
     ends = _crossings(along, inside, outside, line, bisections)
     np.add.at(result, line, np.abs(cdf(ends) - cdf(inside)))
-    # between nodes where it is positive the margin may be negative, as |x| - 0.1 near 0
+    # between nodes at which it is positive the margin may be negative, such as |x| - 0.1 near 0
     before, here, after = margins[:-2], margins[1:-1], margins[2:]
     lowest = (here < before) & (here <= after) & holds[:-2] & holds[1:-1] & holds[2:]
     cell, line = np.nonzero(lowest)
@@ -284,8 +296,9 @@ def _crossings(
     line: NDArray[np.intp],
     bisections: int,
 ) -> Array:
-    """Where margins become negative between places where they are not, and are; on that side of it
-    where they are not."""
+    """The points at which margins become negative, between points where they are nonnegative and
+    negative; on the nonnegative side.
+    """
     for _ in range(bisections if len(line) else 0):
         middle = (inside + outside) / 2
         kept = along(middle, line) >= 0
@@ -299,7 +312,7 @@ def _lowest_places(
     high: Array,
     line: NDArray[np.intp],
 ) -> Array:
-    """Where margins are the lowest between two places, by golden sections."""
+    """The points between two positions at which margins are smallest, by golden-section search."""
     for _ in range(GOLDEN_SECTIONS if len(line) else 0):
         width = GOLDEN * (high - low)
         left, right = high - width, low + width

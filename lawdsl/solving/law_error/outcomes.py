@@ -23,11 +23,11 @@ Array = NDArray[np.float64]
 Inputs = Mapping[sp.Symbol, Array | float]
 """Symbol -> values at the points, or one value for all."""
 
-# a constraint without a fitted law is kept within rounding, relative to the sum of its terms
+# a constraint without a fitted law is satisfied within rounding, relative to the sum of its terms
 FEASIBILITY_RTOL = 1e-12
-EQUATION_RTOL = 1e-9  # the same of equations, which a search keeps
+EQUATION_RTOL = 1e-9  # the same tolerance for equations, which a search satisfies approximately
 MAX_REACH = 3.0  # decades beyond the fitted rows
-ROUNDED_DECADES = 1e-9  # within which a choice at this reach counts as within it
+ROUNDED_DECADES = 1e-9  # tolerance for a choice at this reach
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Outcome:
     """The outcomes of choices: goal and constraints.
 
     Attributes:
-        goal: what is minimised, of any shape; nan where it has no value.
-        margins: of the constraints that involve fitted laws, shape (constraints, …).
-        allowed: whether all other constraints and domains are kept, of the shape of the goal.
+        goal: the minimised goal, of any shape; nan where it is undefined.
+        margins: the margins of the constraints that involve fitted laws, shape (constraints, …).
+        allowed: whether all other constraints and domains are satisfied, of the shape of the goal.
         others: the margins of those constraints, relative to the sum of their terms, shape
             (constraints, …).
     """
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Whether all constraints are kept."""
+        """Whether all constraints are satisfied."""
         with np.errstate(invalid="ignore"):
             kept = np.all(self.margins >= 0, axis=0) & self.allowed & np.isfinite(self.goal)
         return np.asarray(kept)
@@ -61,8 +61,8 @@ class Margin:
 
     Attributes:
         expression: the margin.
-        calls: the numbers of the laws at values on which it depends.
-        laws: all of them.
+        calls: the indices of the calls of laws on which it depends.
+        laws: all calls of laws.
         others: the other symbols in it.
     """
 
@@ -74,7 +74,7 @@ class Margin:
 
     @classmethod
     def of(cls, expression: sp.Expr, laws: LawValues) -> Margin:
-        """Prepare a margin in the symbols of the laws' values and of all else."""
+        """Prepare a margin in the symbols of the laws' values and of all others."""
         symbols = [call.symbol for call in laws.calls]
         calls = tuple(i for i, s in enumerate(symbols) if s in expression.free_symbols)
         others = tuple(sorted(expression.free_symbols - set(symbols), key=str))
@@ -82,7 +82,7 @@ class Margin:
         return cls(expression, calls, laws, others, Slopes(tape, range(len(calls))))
 
     def values(self, inputs: Inputs, true: Array) -> Array:
-        """The margin, shape (…, points); -inf where it has no value.
+        """The margin, shape (…, points); -inf where it is undefined.
 
         Args:
             inputs: the unknowns and all other symbols, at the points.
@@ -93,7 +93,8 @@ class Margin:
         return np.where(np.isnan(result), -np.inf, result)
 
     def slopes(self, inputs: Inputs, true: Array) -> Array:
-        """Its derivatives by the errors of the laws on which it depends, shape (calls, points).
+        """Its derivatives with respect to the errors of the laws on which it depends, shape (calls,
+        points).
 
         Args:
             inputs: the unknowns and all other symbols, at the points.
@@ -118,9 +119,9 @@ class Outcomes:
     """Goal and constraints of a question at choices of all its unknowns.
 
     Attributes:
-        formulated: the question, with symbols for its laws at values.
+        formulated: the question, with symbols for its calls of laws.
         values: symbol -> value, of all symbols but the unknowns.
-        laws: the laws at values.
+        laws: the calls of laws.
     """
 
     formulated: FormulatedQuestion
@@ -135,12 +136,12 @@ class Outcomes:
 
     @property
     def has_uncertain_equation(self) -> bool:
-        """Whether a fitted law is in an equation, which then holds with probability 0."""
+        """Whether an equation involves a fitted law, and hence holds with probability 0."""
         return any(c.equality for c in self.uncertain)
 
     @cached_property
     def certain(self) -> tuple[AlgebraicConstraint, ...]:
-        """The other constraints that have an unknown."""
+        """The other constraints that involve an unknown."""
         free = {u.symbol for u in self.formulated.unknowns}
         uncertain = set(map(id, self.uncertain))
         return tuple(
@@ -151,11 +152,12 @@ class Outcomes:
 
     @cached_property
     def _outputs(self) -> tuple[Slopes, tuple[sp.Symbol, ...]]:
-        """Goal, uncertain margins, certain ones and the sizes of their terms, as functions of the
-        laws' values, the unknowns and all other values."""
+        """Goal, uncertain margins, certain margins and the sums of their absolute terms, as
+        functions of the laws' values, the unknowns and all other values.
+        """
         outputs = [self.formulated.goal]
         outputs += [c.margin for c in (*self.uncertain, *self.certain)]
-        outputs += [_size(c.margin) for c in self.certain]
+        outputs += [_absolute_terms(c.margin) for c in self.certain]
         calls = [call.symbol for call in self.laws.calls]
         others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
         return Slopes(compile_tape(outputs, [*calls, *others])), tuple(others)
@@ -170,27 +172,28 @@ class Outcomes:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """How each uncertain constraint follows from `margins`."""
+        """The logical structure of each uncertain constraint in terms of `margins`."""
         return self._split[0]
 
     @property
     def margins(self) -> tuple[Margin, ...]:
-        """The margins of the uncertain constraints, those with max, min or abs of laws split."""
+        """The margins of the uncertain constraints, split at max, min and abs of laws."""
         return self._split[1]
 
     @cached_property
     def whole_margins(self) -> tuple[Margin, ...]:
-        """The margins of the uncertain constraints as they are."""
+        """The margins of the uncertain constraints, without splitting."""
         return tuple(Margin.of(c.margin, self.laws) for c in self.uncertain)
 
     @property
     def has_bound(self) -> bool:
-        """Whether the probability that all uncertain constraints hold is a lower bound: of several,
-        or of one that depends on several values of laws."""
+        """Whether the probability that all uncertain constraints hold is only a lower bound: for
+        several constraints, or for one that depends on several calls of laws.
+        """
         return len(self.uncertain) > 1 or any(len(m.calls) > 1 for m in self.whole_margins)
 
     def inputs_at(self, unknowns: Mapping[str, float]) -> dict[sp.Symbol, Array | float]:
-        """Symbol -> value at one choice, of which each unknown has shape (1,).
+        """Symbol -> value at one choice, where each unknown has shape (1,).
 
         Args:
             unknowns: name -> value, of all unknowns.
@@ -208,27 +211,28 @@ class Outcomes:
         return self.laws.at_points(self.laws.arguments(inputs, count))
 
     def within_reach(self, inputs: Inputs, count: int, answer: Inputs | None) -> NDArray[np.bool_]:
-        """Which choices are not so far from the fitted rows that the error of a law means nothing,
-        shape (points,).
+        """Which choices are close enough to the fitted rows for the error of a law to be
+        meaningful, shape (points,).
 
         Args:
             inputs: the unknowns and all other symbols, at the choices.
             count: how many choices.
-            answer: the same at the answer, of shape (1,); None where there is none.
+            answer: the same at the answer, of shape (1,); None without an answer.
         """
         rows = self.reach(inputs, count, answer)
         return np.all(rows >= -ROUNDED_DECADES, axis=0)
 
     def reach(self, inputs: Inputs, count: int, answer: Inputs | None) -> Array:
-        """How many decades choices may still go from the fitted rows: no positive variable of a law
-        leaves their range by more than MAX_REACH decades, or one decade more than the answer does.
+        """The remaining distance in decades that choices may have from the fitted rows: no positive
+        variable of a law may be outside their range by more than MAX_REACH decades, or one decade
+        more than the answer.
 
         Args:
-            inputs, count, answer: as `within_reach` takes them.
+            inputs, count, answer: as for `within_reach`.
 
         Returns:
-            Shape (2·variables of the calls, points), of those that are positive and no shares;
-            below 0 where a choice is too far.
+            Shape (2·variables of the calls, points), for variables that are positive and not
+            shares; negative where a choice is too far.
         """
         variables = self.laws.arguments(inputs, count)
         at_answer = variables if answer is None else self.laws.arguments(answer, 1)
@@ -252,10 +256,10 @@ class Outcomes:
         )
 
     def usual_size(self, unknown: sp.Symbol) -> float:
-        """The size of an unknown in the fitted rows, where it is a variable of a law; else 1.
+        """The magnitude of an unknown in the fitted rows, if it is a variable of a law; else 1.
 
         Args:
-            unknown: its symbol.
+            unknown: the symbol of the unknown.
         """
         for call in self.laws.calls:
             for quantity, argument in zip(call.source.law.variables, call.arguments, strict=True):
@@ -322,7 +326,7 @@ class Outcomes:
         )
 
 
-def _size(margin: sp.Expr) -> sp.Expr:
-    """The sum of the sizes of the terms of a margin; a product is written out first."""
+def _absolute_terms(margin: sp.Expr) -> sp.Expr:
+    """The sum of the absolute terms of a margin; products are expanded first."""
     terms = sp.Add.make_args(margin if margin.is_Add else sp.expand(margin))
     return sp.Add(*(sp.Abs(term) for term in terms))

@@ -1,4 +1,4 @@
-"""Question + fits + values -> choices whose outcome is known under the error of the laws."""
+"""Question + fits + values -> the question prepared for computations under the error of the laws."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class LawErrors:
     """The error of the laws of a question, prepared once for many values of its givens.
 
     Args:
-        question: as declared.
+        question: the question as declared.
         fits: use -> fit, or parameter -> value.
-        formulated: the question, laws at values written out.
+        formulated: the question, with calls of laws expanded.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LawErrors:
 
     @cached_property
     def formulated(self) -> FormulatedQuestion:
-        """The question, with symbols for its laws at values."""
+        """The question, with symbols for its calls of laws."""
         return formulate(self._question, self._fits, calls_as_symbols=True)
 
     def outcomes(self, values: Mapping[sp.Symbol, float], discrepancy: Wrong) -> Outcomes:
@@ -78,14 +78,14 @@ class LawErrors:
         return Outcomes(formulated, values, laws)
 
     def choices(self, outcomes: Outcomes, problem: ReducedProblem | None) -> Choices:
-        """The question in its one unknown.
+        """The question in its only unknown.
 
         Args:
             outcomes: the question in all its unknowns.
             problem: the question after elimination; None where it has several unknowns.
 
         Raises:
-            NoLawError: the question has several unknowns, or an equation fixes the one it has.
+            NoLawError: the question has several unknowns, or an equation fixes the only one.
         """
         if problem is None:
             raise NoLawError("it has several unknowns")
@@ -99,17 +99,18 @@ class LawErrors:
         return Choices(outcomes, problem)
 
     def _has_fixed_unknown(self, problem: ReducedProblem) -> bool:
-        """Whether an equation is left beside those that give the other unknowns."""
+        """Whether an equation remains after those that determine the other unknowns."""
         return sum(c.equality for c in self.formulated.conditions) > len(problem.follow)
 
     def _fixed_unknown(self, problem: ReducedProblem) -> sp.Expr | None:
-        """The one value that an equation without fitted laws leaves the unknown, as a formula; None
-        where none does, or the equation may have several roots."""
+        """The only value of the unknown that satisfies an equation without fitted laws, as a
+        formula; None if there is no such equation, or it may have several roots.
+        """
         fitted = {s for source in self.formulated.sources for s in source.symbols.values()}
         for condition in problem.conditions:
             if condition.equality and not condition.margin.free_symbols & fitted:
-                assert problem.single is not None
-                root = unique_root(condition.margin, problem.single.symbol)
+                assert problem.only_unknown is not None
+                root = unique_root(condition.margin, problem.only_unknown.symbol)
                 if root is not None:
                     return root[0]
         return None
@@ -117,7 +118,7 @@ class LawErrors:
     def _safe_where_fixed(
         self, outcomes: Outcomes, problem: ReducedProblem, answer: Answer, level: float, seed: int
     ) -> SafeAnswer:
-        """The safe answer where the question has as many equations as unknowns."""
+        """The safe answer if the question has as many equations as unknowns."""
         formula = self._fixed_unknown(problem)
         if formula is None:
             return safe_answer_of_several(outcomes, answer, level, seed)
@@ -130,15 +131,16 @@ class LawErrors:
 
     @property
     def _called_fits(self) -> dict[str, Fit]:
-        """Use -> its fit, of the laws at values."""
+        """Use -> its fit, for the calls of laws."""
         sources = [call.source for call in self.formulated.law_calls]
         return {source.use: source.fit for source in sources if source.fit is not None}
 
     def warnings(self, answer: Answer, discrepancy: Wrong | None) -> list[Diagnostic]:
-        """Warnings (F0142) about fits from whose rows an answer cannot learn the error of the laws.
+        """Warnings (F0142) about fits whose rows do not permit an answer to learn the error of the
+        laws.
 
         Args:
-            answer: with what was computed under the error of the laws.
+            answer: the answer, with the results under the error of the laws.
             discrepancy: as `under_law_error` takes it.
         """
         if discrepancy != LEARNED or (answer.law_error is None and answer.safe is None):
@@ -148,22 +150,24 @@ class LawErrors:
         return [missing_rolled_check_warning(use if len(fits) > 1 else "") for use in missing]
 
     def _leaves_rows(self, answer: Answer, values: Mapping[sp.Symbol, float]) -> bool:
-        """Whether a law is asked about outside of its fitted rows."""
+        """Whether a law is evaluated outside its fitted rows."""
         has_choice = {u.name for u in self._plain.unknowns} <= {u.name for u in answer.unknowns}
-        return has_choice and leaves_rows(self._plain, self._at(answer, values))
+        return has_choice and leaves_rows(self._plain, self._values_at_answer(answer, values))
 
-    def _at(self, answer: Answer, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
-        """Symbol -> value of all symbols, unknowns at an answer."""
+    def _values_at_answer(
+        self, answer: Answer, values: Mapping[sp.Symbol, float]
+    ) -> dict[sp.Symbol, float]:
+        """Symbol -> value for all symbols, with unknowns at an answer."""
         chosen = {u.name: u.value for u in answer.unknowns}
         return {**values, **{u.symbol: chosen[u.name] for u in self._plain.unknowns}}
 
     def departures(
         self, answer: Answer, values: Mapping[sp.Symbol, float], discrepancy: Wrong | None
     ) -> list[Diagnostic]:
-        """Warnings (F0109) about laws that are asked about beyond their fitted rows, each once.
+        """Warnings (F0109) about laws evaluated beyond their fitted rows, each once.
 
         Args:
-            answer: that of the fitted laws.
+            answer: the answer of the fitted laws.
             values: symbol -> value, of all symbols but the unknowns.
             discrepancy: as `under_law_error` takes it.
         """
@@ -175,18 +179,18 @@ class LawErrors:
             outcomes = self.outcomes(values, wrong)
             at = outcomes.laws_at(outcomes.inputs_at({u.name: u.value for u in answer.unknowns}), 1)
         except NoLawError:
-            pass  # the ranges alone tell
-        there = self._at(answer, values)
+            pass  # only the ranges are used
+        there = self._values_at_answer(answer, values)
         return list(dict.fromkeys(departure_warnings(self._plain, there, at, discrepancy)))
 
     def _model(
         self, discrepancy: Wrong, fit: Fit, law: Law, theta: NDArray[np.float64]
     ) -> LawErrorModel:
-        """The error of a law, conditioned on the rows of its fit once."""
+        """The error of a law, conditioned on the rows of its fit and cached."""
         for known, wrong, model in self._models:
             if known is fit and wrong == discrepancy:
                 return model
-        with np.errstate(all="ignore"):  # the law may have no value at a row
+        with np.errstate(all="ignore"):  # the law may be undefined at a row
             model = fit.fitted_surface(law, theta).law_error(_amplitude(discrepancy))
         if discrepancy == LEARNED:
             model = model.widened(fit.widening)
@@ -202,20 +206,20 @@ class LawErrors:
         seed: int,
         discrepancy: Wrong,
     ) -> SafeAnswer:
-        """The best choice whose constraints with fitted laws hold with a probability.
+        """The best choice whose constraints with fitted laws hold with a given probability.
 
         Args:
-            answer: that of the fitted laws.
+            answer: the answer of the fitted laws.
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             level: the probability, 0.95 for 95 %.
-            seed: of the random starts for several unknowns.
-            discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws that are
-                right.
+            seed: the seed of the random starts for several unknowns.
+            discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws without
+                error.
 
         Raises:
-            LawdslError: no constraint has a fitted law (F0515), or the errors of the laws are not
-                known or not computed for this question (F0516).
+            LawdslError: no constraint involves a fitted law (F0515), or the errors of the laws are
+                not known or cannot be computed for this question (F0516).
         """
         calls = {call.symbol for call in self.formulated.law_calls}
         name = self._question.name
@@ -246,19 +250,19 @@ class LawErrors:
         seed: int,
         discrepancy: Wrong | None,
     ) -> Answer:
-        """An answer with its interval and regret under the error of the laws.
+        """The answer with its interval and regret under the error of the laws.
 
         Args:
-            answer: that of the fitted laws, with its warnings.
+            answer: the answer of the fitted laws, with its warnings.
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             seed: the seed of the draws.
-            discrepancy: standard deviation of log L per decade, or "learned"; None for 0.02 where the
-                answer leaves the fitted rows, and 0 elsewhere.
+            discrepancy: standard deviation of log L per decade, or "learned"; None for 0.02 if the
+                answer is outside the fitted rows, else 0.
 
         Returns:
-            The answer as it is, where its laws are right or it has no value; with a warning (F0518)
-            where the error of its laws is not known.
+            The unchanged answer if its laws are assumed to be correct or it has no value; with a
+            warning (F0518) if the error of its laws is not known.
         """
         wrong: Wrong | None = discrepancy
         if wrong is None:
@@ -280,7 +284,7 @@ class LawErrors:
 
 
 def _with_warning(answer: Answer, message: str, help: str) -> Answer:
-    """The answer with a warning that says what the error of the laws is not known for (F0518)."""
+    """The answer with a warning that explains why the error of the laws is not known (F0518)."""
     warning = Diagnostic("F0518", message, "warning", help=help)
     return replace(answer, diagnostics=(*answer.diagnostics, warning))
 
@@ -291,7 +295,7 @@ def _amplitude(discrepancy: Wrong) -> float:
 
 
 def check_safe(level: object) -> None:
-    """Refuse a probability outside its limits.
+    """Raise an error for a probability outside its permitted range.
 
     Raises:
         LawdslError: not a number from 0.5 to 0.9999; F0517.

@@ -1,14 +1,15 @@
-"""The probability with which the constraints of a question hold at a choice.
+"""The probability that the constraints of a question hold at a choice.
 
-A chance constraint (Charnes and Cooper 1959, Management Science 6) for each constraint with a fitted
-law: the probability that its margin is not negative, given the joint distribution of the errors of its
-laws (`margin_probability`). Constraints with max, min or abs of laws are made of others first
-(`branches`). Several constraints hold together with the probability that Bonferroni's inequality
-gives: 1 minus the sum of those with which each does not, which is a lower bound. For several laws the
+Each constraint with a fitted law is a chance constraint (Charnes and Cooper 1959, Management
+Science 6): the probability that its margin is nonnegative, given the joint distribution of the
+errors of its laws (`margin_probability`). Constraints with max, min or abs of laws are first split
+into branches (`branches`). The joint probability of several constraints is bounded below by
+Bonferroni's inequality: 1 minus the sum of the probabilities of violation. For several laws the
 probability is a one-sided 99 % confidence bound, at a fixed choice; see `margin_probability`.
 
-Searches keep a margin at the errors that are the worst of those z standard deviations from the mean,
-to first order: with their mean m and covariance Σ and the slope a of the margin by them,
+Searches require that the margin is nonnegative at the worst errors z standard deviations from the
+mean, to first order: with the mean m and the covariance Σ of the errors and the gradient a of the
+margin with respect to them,
 
     e = m - z·Σa/sqrt(aᵀΣa).
 """
@@ -30,14 +31,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Safety:
-    """How safe choices are.
+    """The probabilities with which the constraints hold at some choices.
 
     Attributes:
-        goal: what is minimised, by the fitted laws, shape (points,).
-        allowed: whether the constraints without a fitted law are kept, shape (points,).
-        each: at least so large is the probability of each constraint with one, shape (constraints,
-            points).
-        probability: at least so large is the probability that all of them hold, shape (points,).
+        goal: the minimised goal by the fitted laws, shape (points,).
+        allowed: whether the constraints without a fitted law are satisfied, shape (points,).
+        each: a lower bound on the probability of each constraint with a fitted law, shape
+            (constraints, points).
+        probability: a lower bound on the probability that all of these hold, shape (points,).
         others: the margins of the other constraints, relative to their terms, shape (constraints,
             points).
     """
@@ -50,7 +51,7 @@ class Safety:
 
 
 def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
-    """The probability that the constraints hold, at each of some choices.
+    """The probability that the constraints hold, at each of several choices.
 
     Args:
         outcomes: the question.
@@ -62,19 +63,19 @@ def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
     each = np.array([_of_constraint(outcomes, k, inputs, at) for k in range(len(outcomes.nodes))])
     each = each.reshape(len(outcomes.nodes), count)
     bound = np.maximum(0.0, 1.0 - np.sum(1.0 - each, axis=0))
-    probability = each[0] if len(each) == 1 else bound  # without rounding
+    probability = each[0] if len(each) == 1 else bound  # avoids rounding errors
     allowed = fitted.allowed & np.isfinite(fitted.goal)
     return Safety(fitted.goal, allowed, each, probability, fitted.others)
 
 
 def _of_constraint(outcomes: Outcomes, k: int, inputs: Inputs, at: PointValues) -> Array:
-    """The probability of the uncertain constraint of this number, or a lower bound; (points,)."""
+    """The probability of the uncertain constraint with this index, or a lower bound; (points,)."""
     whole, node = outcomes.whole_margins[k], outcomes.nodes[k]
     result = _of_margin(whole, inputs, at)
     parts = {i: outcomes.margins[i] for i in branches.numbers(node)}
     if len(whole.calls) == 1 or any(len(part.calls) > 1 for part in parts.values()):
         return result
-    # each branch has one law: its probability is exact, and no draws are needed
+    # each branch has one law: its probability is exact, and no draws are required
     of_parts = np.zeros((len(outcomes.margins), len(result)))
     for i, part in parts.items():
         of_parts[i] = _of_margin(part, inputs, at)
@@ -82,7 +83,7 @@ def _of_constraint(outcomes: Outcomes, k: int, inputs: Inputs, at: PointValues) 
 
 
 def _of_margin(margin: Margin, inputs: Inputs, at: PointValues) -> Array:
-    """The probability that a margin is not negative, or a lower bound of it; shape (points,)."""
+    """The probability that a margin is nonnegative, or a lower bound on it; shape (points,)."""
     calls = list(margin.calls)
     laws = at.laws
     fits = {i: fit for fit in laws.fits for i in fit.calls}
@@ -101,7 +102,7 @@ def _of_margin(margin: Margin, inputs: Inputs, at: PointValues) -> Array:
     def slope(errors: Array, numbers: NDArray[np.intp]) -> Array:
         return margin.slopes(*given(errors, numbers))
 
-    if not calls:  # a branch of numbers, as 2 in max(loss, 2)
+    if not calls:  # a branch that is a number, such as 2 in max(loss, 2)
         return np.asarray(margin.values(inputs, np.empty((0, count))) >= 0, dtype=np.float64)
     if len(calls) == 1:
         (i,) = calls
@@ -118,15 +119,16 @@ def _of_margin(margin: Margin, inputs: Inputs, at: PointValues) -> Array:
 
 
 def worst_directions(outcomes: Outcomes, inputs: Inputs, at: PointValues) -> tuple[Array, Array]:
-    """The errors of the laws by which each margin loses the most, to first order.
+    """The errors of the laws in the direction of the steepest decrease of each margin, to first
+    order.
 
     Args:
         outcomes: the question.
         inputs: the unknowns and all other symbols, at choices.
-        at: the laws there.
+        at: the laws at these choices.
 
     Returns:
-        Σa/sqrt(aᵀΣa) of each of the question's `margins`, shape (margins, calls, points), and the
+        Σa/sqrt(aᵀΣa) for each of the question's `margins`, shape (margins, calls, points), and the
         variance aᵀΣa of each, shape (margins, points).
     """
     true = at.with_errors(at.means)

@@ -16,21 +16,21 @@ from lawdsl.solving.result_under_law_error import SafeAnswer
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-7  # of the probability that may fail
-RESOLUTION_RTOL = 1e-10  # of the choices
-REFINEMENTS = 8  # of the choices around the best, each 50 times as fine
+ROUNDING = 1e-7  # relative to the permitted probability of violation
+RESOLUTION_RTOL = 1e-10  # relative resolution of the choices
+REFINEMENTS = 8  # refinements of the grid around the best choice, each 50 times as fine
 POINTS_PER_REFINEMENT = 101
 
 
 def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     """The best choice whose constraints hold with a probability.
 
-    The goal is that of the fitted laws, as in the point answer. The search is a grid, refined around
-    its best point, and what it finds is verified; that nothing better lies between the points of
-    the grid is not certified.
+    The goal is that of the fitted laws, as for the point answer. The search uses a grid, refined
+    around its best point, and the result is verified; it is not certified that no better choice
+    lies between grid points.
 
     Args:
-        choices: the question, of which some constraint involves a fitted law.
+        choices: the question, in which some constraint involves a fitted law.
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
     """
@@ -41,8 +41,8 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
         return verified_answer(choices.outcomes, answer, level, None, 0)
     result = _safety(choices, grid)
     count = len(grid)
-    points, goals, probabilities = grid, result.goal, _admissible(result)
-    # a little more than the level, so that rounding does not undercut it
+    points, goals, probabilities = grid, result.goal, _probability_if_allowed(result)
+    # slightly above the level, so that rounding does not fall below it
     least = level + ROUNDING * (1 - level)
     reached = _best(points, goals, probabilities, least)
     largest = int(np.argmax(probabilities))
@@ -56,7 +56,7 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
             break
         further = _safety(choices, finer)
         count += len(finer)
-        points, goals, probabilities = finer, further.goal, _admissible(further)
+        points, goals, probabilities = finer, further.goal, _probability_if_allowed(further)
         reached = _best(points, goals, probabilities, least)
         largest = int(np.argmax(probabilities))
     around = largest if reached is None else reached
@@ -72,14 +72,14 @@ def verified_answer(
     evaluations: int,
     searches: int = 0,
 ) -> SafeAnswer:
-    """A safe answer, where a choice is verified to be one; else what is known of that choice.
+    """A safe answer if a choice is verified to be one; else the results for that choice.
 
     Args:
         outcomes: the question.
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
-        chosen: name -> value of the choice; None where no choice has a probability.
-        evaluations, searches: how many choices were looked at, in how many local searches.
+        chosen: name -> value of the choice; None if the probability is defined for no choice.
+        evaluations, searches: how many choices were examined, in how many local searches.
     """
     given = {u.name: u.value for u in answer.unknowns}
     at_point = safety(outcomes, outcomes.inputs_at(given), 1) if given else None
@@ -117,17 +117,17 @@ def verified_answer(
 
 
 def _safety(choices: Choices, points: Array) -> Safety:
-    """How safe choices are, at values of the unknown of shape (points,)."""
+    """The probabilities at values of the unknown of shape (points,)."""
     return safety(choices.outcomes, choices.inputs(points), len(points))
 
 
-def _admissible(result: Safety) -> Array:
-    """The probabilities, -1 where another constraint or a domain is left."""
+def _probability_if_allowed(result: Safety) -> Array:
+    """The probabilities; -1 where another constraint or a domain is violated."""
     return np.where(result.allowed & np.isfinite(result.probability), result.probability, -1.0)
 
 
 def _best(points: Array, goals: Array, probabilities: Array, level: float) -> int | None:
-    """The number of the best choice of sufficient probability; None for none."""
+    """The index of the best choice of sufficient probability; None if there is none."""
     safe = np.flatnonzero(probabilities >= level)
     if not len(safe):
         return None

@@ -1,10 +1,11 @@
 """Safe answers to questions with several unknowns, by local searches.
 
 The chance constraint of each law is a smooth function of the choice x: its margin at the errors
-m(x) - z·Σ(x)a/sqrt(aᵀΣ(x)a) is not negative, z the quantile of the probability. From the answer of the
-fitted laws, and from random choices, SLSQP (Kraft 1988, DFVLR-FB 88-28) first keeps each constraint
-with an equal part of what may fail, and then lets the sum of what fails be what may. What it finds is
-verified by the probability that all safe answers have; that nothing is better is not certified.
+m(x) - z·Σ(x)a/sqrt(aᵀΣ(x)a) must be nonnegative, where z is the quantile of the probability. From
+the answer by the fitted laws, and from random choices, SLSQP (Kraft 1988, DFVLR-FB 88-28) first
+assigns an equal part of the permitted probability of violation to each constraint, and then only
+limits their sum. The result is verified by the probability used for all safe answers; it is not
+certified that no better choice exists.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
-from lawdsl.solving.law_error.branches import combined, conjuncts
+from lawdsl.solving.law_error.branches import combined_margin, conjuncts
 from lawdsl.solving.law_error.margin_probability import MAX_DEVIATIONS
 from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.probability import Safety, safety, worst_directions
@@ -34,18 +35,20 @@ Array = NDArray[np.float64]
 Rows = Callable[[Array], Array]
 """Search variables of shape (points, variables) -> goal and constraints, shape (rows, points)."""
 
-AROUND, ANYWHERE = 5, 6  # further starts than the answer
-HOPELESS = 4  # searches without a safe choice
-ENOUGH = 3  # searches that agree in the best goal
+AROUND, ANYWHERE = 5, 6  # numbers of starts around the answer, and in the whole domain
+HOPELESS = 4  # searches without a safe choice, after which the search for one stops
+ENOUGH = 3  # number of searches that must agree on the best goal
 AGREED_RTOL = 1e-8
-FARTHEST_STEP = 3  # of the starts of searches for the most probable choice
+FARTHEST_STEP = 3  # every third start is used in searches for the most probable choice
 ITERATIONS = 60
-EVALUATIONS = 120  # of rows and slopes in one search: line searches may end nowhere
-FTOL = 1e-10  # of the goal, relative to that at the start
-STEP = 1e-6  # of central differences
-NO_VALUE = 1e6  # in place of a number that is not finite
-FIRST_ORDER = 0.8  # of what a margin with several laws may fail by, in the first searches
-RARE = 1e-12  # added to a probability before its logarithm
+# evaluations of rows and derivatives in one search, since line searches may not terminate
+EVALUATIONS = 120
+FTOL = 1e-10  # relative to the goal at the start
+STEP = 1e-6  # step of central differences
+NO_VALUE = 1e6  # replaces a number that is not finite
+# share of the permitted violation of a margin with several laws that the first searches use
+FIRST_ORDER = 0.8
+RARE = 1e-12  # added to a probability before taking its logarithm
 
 
 @dataclass
@@ -53,8 +56,8 @@ class Searches:
     """Local searches for safe choices.
 
     Attributes:
-        variables: of the question.
-        evaluations: at how many choices they looked.
+        variables: the variables of the question.
+        evaluations: the number of choices evaluated.
     """
 
     variables: SearchVariables
@@ -69,7 +72,7 @@ class Searches:
         """Goal, other constraints, and the margins at the worst errors.
 
         Args:
-            z: how many standard deviations these are from the mean, shape (margins,).
+            z: the distance of these errors from the mean in standard deviations, shape (margins,).
         """
 
         def rows(y: Array) -> Array:
@@ -78,18 +81,20 @@ class Searches:
 
         return rows
 
-    def farthest(self, y: Array) -> Array:
+    def most_probable_rows(self, y: Array) -> Array:
         """The rows of a search for the most probable choice: its last variable is the number of
-        standard deviations at which all margins are 0 or more, to be made as large as can be."""
+        standard deviations at which all margins are nonnegative, which is maximised.
+        """
         count = len(self.outcomes.margins)
         deviations = y[:, -1]
         _, others, margins = self._at_worst(y[:, :-1], np.broadcast_to(deviations, (count, len(y))))
         return np.array([-deviations, *others, *margins, *self.reach(y[:, :-1])])
 
     def _at_worst(self, y: Array, z: Array) -> tuple[Array, Array, Array]:
-        """The goal of the fitted laws, the other constraints, and the margins at errors z standard
-        deviations from the mean, in standard deviations; z has shape (margins, points). Of margins
-        of which one is enough the largest counts."""
+        """The goal by the fitted laws, the other constraints, and the margins at errors z standard
+        deviations from the mean, in standard deviations; z has shape (margins, points). Of
+        alternative margins, the largest is used.
+        """
         self.evaluations += len(y)
         outcomes, inputs = self.outcomes, self.variables.inputs(y)
         at = outcomes.laws_at(inputs, len(y))
@@ -100,19 +105,20 @@ class Searches:
             true = at.with_errors(at.means - z[k] * directions[k])
             margins[k] = margin.values(inputs, true[list(margin.calls)])
         margins /= np.sqrt(np.where(variances > 0, variances, 1))
-        needed = [combined(node, margins) for node in conjuncts(outcomes.nodes)]
+        needed = [combined_margin(node, margins) for node in conjuncts(outcomes.nodes)]
         return fitted.goal, fitted.others, np.array(needed)
 
-    def failing(self, y: Array) -> Array:
-        """The logarithm of what fails, to be made as small as can be, and other constraints."""
+    def violation_rows(self, y: Array) -> Array:
+        """The logarithm of the probability of violation, which is minimised, and other constraints."""
         at = self.safety(y)
         return np.array([np.log(np.sum(1 - at.each, axis=0) + RARE), *at.others, *self.reach(y)])
 
     def jointly(self, level: float) -> Rows:
-        """Goal, other constraints, and how much less fails than may, as a difference of logarithms.
+        """Goal, other constraints, and the log-ratio of the permitted to the actual probability of
+        violation.
 
         Args:
-            level: the probability with which all constraints have to hold.
+            level: the required probability that all constraints hold.
         """
 
         def rows(y: Array) -> Array:
@@ -124,22 +130,23 @@ class Searches:
         return rows
 
     def reach(self, y: Array) -> Array:
-        """How many decades choices may still go from the fitted rows, for search variables of shape
-        (points, unknowns); see `Outcomes.reach`."""
+        """The remaining distance of choices from the limit of the reach in decades, for search
+        variables of shape (points, unknowns); see `Outcomes.reach`.
+        """
         return self.outcomes.reach(self.variables.inputs(y), len(y), self.variables.at_answer)
 
     def safety(self, y: Array) -> Safety:
-        """How safe choices are, for search variables of shape (points, unknowns)."""
+        """The probabilities at choices, for search variables of shape (points, unknowns)."""
         self.evaluations += len(y)
         return safety(self.outcomes, self.variables.inputs(y), len(y))
 
     def minimised(self, rows: Rows, begin: Array, low: Array, high: Array) -> Array:
-        """Where a search ends, shape (variables,); it need not keep the constraints.
+        """The end of a search, shape (variables,); it need not satisfy the constraints.
 
         Args:
             rows: the goal, the other constraints of the question, and further inequalities.
-            begin: where it starts, shape (variables,).
-            low, high: the ends of the variables.
+            begin: the start, shape (variables,).
+            low, high: the bounds of the variables.
         """
         equal = np.array([c.equality for c in self.outcomes.certain], dtype=bool)
         count = len(rows(begin[None]))
@@ -149,7 +156,7 @@ class Searches:
         evaluated, reached = 0, begin
 
         def at(y: Array) -> tuple[Array, Array]:
-            """The rows and their slopes, shapes (rows,) and (rows, variables)."""
+            """The rows and their derivatives, shapes (rows,) and (rows, variables)."""
             key = y.tobytes()
             if key not in known:
                 nonlocal evaluated
@@ -189,7 +196,7 @@ class Searches:
             if len(number)
         ]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            # where SLSQP leaves the box by rounding, SciPy clips and warns
+            # if SLSQP leaves the box by rounding, SciPy clips and warns
             warnings.simplefilter("ignore", RuntimeWarning)
             with contextlib.suppress(EvaluationLimit):
                 reached = scipy.optimize.minimize(
@@ -213,18 +220,18 @@ def safe_answer_of_several(
     The goal is that of the fitted laws, as in the point answer.
 
     Args:
-        outcomes: the question, of which some constraint involves a fitted law.
+        outcomes: the question, in which some constraint involves a fitted law.
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
-        seed: of the random starts.
+        seed: the seed of the random starts.
     """
     variables = SearchVariables(outcomes, {u.name: u.value for u in answer.unknowns})
     searches = Searches(variables)
     low, high = variables.box
     starts = variables.starts(AROUND, ANYWHERE, np.random.default_rng([seed, 0x5AFE]))
-    # a little more than the level, so that rounding does not undercut it
+    # slightly above the level, so that rounding does not fall below it
     least = level + ROUNDING * (1 - level)
-    # of a margin with several laws the worst errors are known to first order only
+    # for a margin with several laws the worst errors are known only to first order
     failing = np.array([FIRST_ORDER if len(m.calls) > 1 else 1.0 for m in outcomes.margins])
     failing *= (1 - least) / len(failing)
     z = np.array(
@@ -235,7 +242,7 @@ def safe_answer_of_several(
     )
     chosen, count = _safe_choice(searches, starts, z, level)
     if chosen is not None and len(outcomes.margins) + outcomes.has_bound > 1:
-        # what the constraints may fail by need not be equal parts
+        # the permitted violation need not be divided equally
         count += 1
         end = searches.minimised(searches.jointly(least), chosen, low, high)
         better = _best(searches, np.array([chosen, end]), level)
@@ -253,18 +260,20 @@ def safe_answer_of_several(
 def _safe_choice(
     searches: Searches, starts: Array, z: Array, level: float
 ) -> tuple[Array | None, int]:
-    """The best choice whose constraints hold at errors z standard deviations from the mean, else the
-    most probable one, and how many searches there were; None where none keeps the other constraints."""
+    """The best choice whose constraints hold at errors z standard deviations from the mean, else
+    the most probable choice, and the number of searches; None if no choice satisfies the other
+    constraints.
+    """
     rows, ends = searches.tightened(z), []
     for begin in starts:
         ends.append(searches.minimised(rows, begin, *searches.variables.box))
-        if _agree(searches, ends, level):
+        if _have_converged(searches, ends, level):
             break
         if (
             len(ends) == (HOPELESS if searches.variables.answer else 1)
             and _best(searches, np.array(ends), level) is None
         ):
-            # from the most probable choice one is found where there is any near
+            # from the most probable choice a safe one is found if there is any nearby
             begin, further = _most_probable(searches, starts)
             if begin is not None:
                 ends.append(searches.minimised(rows, begin, *searches.variables.box))
@@ -275,23 +284,24 @@ def _safe_choice(
 
 
 def _most_probable(searches: Searches, starts: Array) -> tuple[Array | None, int]:
-    """The most probable choice, and by how many searches it was found; None where none keeps the
-    other constraints."""
+    """The most probable choice, and the number of searches that found it; None if no choice
+    satisfies the other constraints.
+    """
     low, high = searches.variables.box
     widest = np.append(low, -MAX_DEVIATIONS), np.append(high, MAX_DEVIATIONS)
     ends = [
-        searches.minimised(searches.farthest, np.append(begin, 0.0), *widest)[:-1]
+        searches.minimised(searches.most_probable_rows, np.append(begin, 0.0), *widest)[:-1]
         for begin in starts[::FARTHEST_STEP]
     ]
     best = _best(searches, np.array([*ends, *starts]), None)
     if best is None or len(searches.outcomes.margins) + searches.outcomes.has_bound == 1:
         return best, len(ends)
-    last = searches.minimised(searches.failing, best, low, high)
+    last = searches.minimised(searches.violation_rows, best, low, high)
     return _best(searches, np.array([best, last]), None), len(ends) + 1
 
 
-def _agree(searches: Searches, ends: Sequence[Array], level: float) -> bool:
-    """Whether so many searches ended at safe choices with the best goal that no more are needed."""
+def _have_converged(searches: Searches, ends: Sequence[Array], level: float) -> bool:
+    """Whether enough searches ended at safe choices with the best goal."""
     if len(ends) < ENOUGH:
         return False
     usable, at = _usable(searches, np.array(ends), level)
@@ -301,11 +311,11 @@ def _agree(searches: Searches, ends: Sequence[Array], level: float) -> bool:
 
 
 def _best(searches: Searches, ends: Array, level: float | None) -> Array | None:
-    """The best safe choice where searches have ended; without a level the most probable one. None
-    where none keeps the constraints.
+    """The best safe choice among the ends of searches; without a level the most probable one. None
+    if none satisfies the constraints.
 
     Args:
-        searches: which ended there.
+        searches: the searches that ended there.
         ends: search variables, shape (choices, unknowns).
         level: the probability.
     """
@@ -317,7 +327,9 @@ def _best(searches: Searches, ends: Array, level: float | None) -> Array | None:
 
 
 def _usable(searches: Searches, ends: Array, level: float) -> tuple[NDArray[np.bool_], Safety]:
-    """Which choices keep all other constraints, and those with laws with a probability."""
+    """The mask of choices that satisfy all other constraints, and those with laws with the required
+    probability.
+    """
     at = searches.safety(ends)
     usable = at.allowed & (at.probability > 0) & (at.probability >= level)
     reach = searches.outcomes.within_reach(

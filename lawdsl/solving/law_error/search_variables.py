@@ -1,4 +1,4 @@
-"""A question with several unknowns -> variables in which its choices are searched, and starts."""
+"""A question with several unknowns -> the variables in which its choices are searched, and starts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from lawdsl.solving.law_error.outcomes import Inputs, Outcomes
 
 Array = NDArray[np.float64]
 
-MAX_SHARE = 1.0  # an unknown from 0 on that may be larger is searched by its logarithm
-REACH = 8.0 * math.log(10)  # of such an unknown, on both sides of the middle
-STARTS_WITHIN = 2.0 * math.log(10)  # the same of the starts
-NEAR = 0.1  # search variables: the distance of the starts around the answer
-SMALLEST = 1e-300  # that has a logarithm
+MAX_SHARE = 1.0  # an unknown with lower bound 0 that may exceed this is searched by its logarithm
+REACH = 8.0 * math.log(10)  # range of such an unknown, on both sides of the middle
+STARTS_WITHIN = 2.0 * math.log(10)  # range of the starts, on both sides of the middle
+NEAR = 0.1  # distance of the starts around the answer, in search variables
+SMALLEST = 1e-300  # smallest number whose logarithm is taken
 
 
 @dataclass(frozen=True)
 class SearchVariables:
-    """The choices of a question, as numbers of about one size.
+    """The choices of a question, as numbers of about equal magnitude.
 
     Attributes:
         outcomes: the question.
-        answer: name -> value at the answer of the fitted laws; empty where there is none.
+        answer: name -> value at the answer by the fitted laws; empty without an answer.
     """
 
     outcomes: Outcomes
@@ -40,7 +40,7 @@ class SearchVariables:
 
     @cached_property
     def at_answer(self) -> Inputs | None:
-        """Symbol -> value at the answer; None where there is none."""
+        """Symbol -> value at the answer; None without an answer."""
         return self.outcomes.inputs_at(self.answer) if self.answer else None
 
     def named(self, y: Array) -> dict[str, float]:
@@ -76,7 +76,7 @@ class SearchVariables:
 
     @cached_property
     def _logs(self) -> NDArray[np.bool_]:
-        """Which unknowns are searched by their logarithms, shape (unknowns,)."""
+        """The mask of unknowns that are searched by their logarithms, shape (unknowns,)."""
         low, high = self._ends
         return (low >= 0) & (high > MAX_SHARE) & (self._middle > 0)
 
@@ -117,9 +117,9 @@ class SearchVariables:
         """Search variables to start from: the answer, some around it and some anywhere in the box.
 
         Args:
-            around: how many around the answer.
-            anywhere: how many in the box.
-            rng: the source of random numbers.
+            around: the number of starts around the answer.
+            anywhere: the number of starts in the whole box.
+            rng: the random generator.
 
         Returns:
             Shape (1 + around + anywhere, unknowns).
@@ -132,7 +132,7 @@ class SearchVariables:
             center = np.where(closed, low + (high - low) / 2, middle)
         width = np.where(closed, high - low, np.where(self._logs, 2 * STARTS_WITHIN, 2.0))
         far = center + width * (rng.random((anywhere, len(middle))) - 0.5)
-        # in turn, since the first ones decide whether more are needed
+        # alternating, since the first starts determine whether more are needed
         pairs = [row for pair in zip(far, near, strict=False) for row in pair]
         rest = [*far[around:], *near[anywhere:]]
         return np.clip(np.vstack([middle, *pairs, *rest]), low, high)

@@ -1,4 +1,4 @@
-"""The solution of a search -> lines that describe its location, certificate and rivals."""
+"""The solution of a search -> lines that describe its location, certificate and alternatives."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from lawdsl.solving.nlp.problem import NlpProblem, NlpSolution
 Array = NDArray[np.float64]
 
 ALL_CONSTRAINTS_KEPT = "every constraint is kept"
-MAX_LISTED_CHOICES = 4  # other choices, and unknowns of each, that are written out
+MAX_LISTED_CHOICES = 4  # other choices, and unknowns of each, that are listed
 # Relative to the value: a larger gap that is not closed is not reported.
 USEFUL_GAP = 1e-3
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The solution of a question, and the mapping from it back to the question's unknowns.
+    """The solution of a question, and the mapping from it to the question's unknowns.
 
     Attributes:
         problem: the problem in the search variables, without those that the constraints determine.
-        solution: of it.
+        solution: its solution.
         question: the question in the search variables.
-        scales: how each unknown is searched.
+        scales: the search variable of each unknown.
         fixed: the search variables that the constraints determine, with their values.
         variable_values: each search variable -> its value.
-        smooth: the problem near the solution without kinks; None where no branches meet.
+        smooth: the problem near the solution without kinks; None if no branches meet.
     """
 
     problem: NlpProblem
@@ -47,9 +47,9 @@ class SearchResult:
 
     @property
     def differentiable(self) -> SearchResult | None:
-        """This result with its problem replaced by the smooth one, where the problem has kinks.
+        """This result with its problem replaced by the smooth one, if the problem has kinks.
 
-        None where the solution has no derivatives.
+        None if the solution has no derivatives.
         """
         if self.smooth is None:
             return self
@@ -66,16 +66,17 @@ class SearchResult:
         return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
 
     def per_goal(self, goal: float) -> float:
-        """Give d(goal)/d(objective): the goal itself where its logarithm was minimised, else 1."""
+        """Return d(goal)/d(objective): the goal itself if its logarithm was minimised, else 1."""
         return goal if self.question.product else 1.0
 
     def names(self, of: Sequence[str]) -> list[str]:
-        """The names of the unknowns whose search variables have these names."""
+        """The names of the unknowns that have these search variables."""
         return [s.unknown.name for s in self.scales if s.variable.name in of]
 
 
 def location_text(conditions: Sequence[AlgebraicConstraint], result: SearchResult) -> str:
-    """Describe where the answer is: on which constraints, at which bounds, or in the interior.
+    """Describe the location of the answer: on which constraints, at which bounds, or in the
+    interior.
 
     Args:
         conditions: the constraints of the question, in the order of those of the problem.
@@ -105,7 +106,7 @@ def proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
 
     Args:
         solution: the solution of the problem.
-        per: d(goal)/d(objective), which converts a gap of the objective into one of the goal.
+        per: d(goal)/d(objective), which converts a gap of the objective to one of the goal.
 
     Returns:
         Lines on feasibility, and on the duality gap or the agreement of the searches.

@@ -1,9 +1,9 @@
 """A point and multipliers -> rigorous bounds of the violations and of the duality gap.
 
-A search in float64 finds a point and its multipliers. Cancellation can make its values and slopes wrong by any
-amount, so all that is reported is computed anew in Arb intervals that contain the exact values
-(Johansson (2017), IEEE Transactions on Computers 66): one evaluation of the tape, and one reverse
-accumulation for the slopes of the Lagrangian.
+A search in float64 finds a point and its multipliers. Cancellation can cause arbitrarily large
+errors in its values and slopes, so everything that is reported is recomputed in Arb intervals that
+contain the exact values (Johansson (2017), IEEE Transactions on Computers 66): one evaluation of
+the tape, and one reverse accumulation for the slopes of the Lagrangian.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def certain_violations(problem: NlpProblem, x: Array) -> Array:
 def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | None:
     """Bound f(x) - min f from above, for a convex problem.
 
-    A convex Lagrangian L = f + m·c lies above its tangents, and m·c <= 0 wherever the constraints
-    hold, so that min f >= min over the box of L(x) + grad L(x)·(z - x): weak duality (Boyd and
-    Vandenberghe (2004), Convex Optimization, section 5.2.2) with the linear bound of Frank and
-    Wolfe (1956). The bound is f(x) minus that minimum; it holds for any m with the right signs.
+    A convex Lagrangian L = f + m·c is bounded below by its tangents, and m·c <= 0 wherever the
+    constraints hold, so that min f >= min over the box of L(x) + grad L(x)·(z - x): weak duality
+    (Boyd and Vandenberghe (2004), Convex Optimization, section 5.2.2) with the linear bound of
+    Frank and Wolfe (1956). The bound is f(x) minus that minimum; it holds for any m with the right
+    signs.
 
     Args:
         problem: a convex problem, in any units.
@@ -66,7 +67,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
             >= 0.
 
     Returns:
-        The bound, in the unit of the objective; None where no finite one is known.
+        The bound, in the unit of the objective; None if no finite one is known.
     """
     unscaled = problem.original or problem
     tape = unscaled.functions.tape
@@ -94,7 +95,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
             bound = add(bound, multiply(slope, displacement))
         value = require(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
-        # rounding outwards may take a gap of 0 below 0
+        # outward rounding may make a gap of 0 negative
         return max(float(gap), 0.0) if gap.is_finite() else None
 
 
@@ -104,8 +105,9 @@ def _point_intervals(problem: NlpProblem, x: Array) -> list[Interval]:
 
 
 def _widened_box(problem: NlpProblem) -> tuple[list[float], list[float]]:
-    """Bounds that follow from all conditions, widened by more than the rounding of their own
-    computation: the duality bound stays valid on a larger box."""
+    """Bounds implied by all conditions, widened by more than the rounding error of their
+    computation: the duality bound remains valid on a larger box.
+    """
     low, high = problem.polytope.tightened
     between = np.isfinite(low) & np.isfinite(high)
     with np.errstate(invalid="ignore"):

@@ -3,7 +3,7 @@
 The curvature of each part follows from the range of its argument (rigorous intervals), and from
 whether that argument is convex, concave, affine or log-convex: disciplined convex programming
 (Grant, Boyd and Ye (2006)). A convex function may be +oo at an end of the box, a concave one -oo.
-None means that the rules do not decide, not that the expression is neither.
+None means that the rules are not sufficient, not that the expression is neither.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def curvatures(
         values: those of the other symbols.
 
     Returns:
-        For each affine, convex or concave, all certain; None where the rules do not tell.
+        For each expression affine, convex or concave, as certified; None if the rules do not
+        decide.
 
     Raises:
         LawdslError: an expression without a real value, or a symbol without a value.
@@ -65,8 +66,8 @@ def ranges(
         values: those of the other symbols.
 
     Returns:
-        For each an interval that contains all its values; None where none is known, or the
-        expression has no value somewhere.
+        For each expression an interval that contains all its values; None if none is known, or the
+        expression is undefined somewhere.
     """
     return [curvature.range for curvature in _all_curvatures(expressions, unknowns, values)]
 
@@ -107,7 +108,7 @@ def _step_curvature(
     value_range = apply(step.op, [x.range for x in arguments])
     if value_range is None:
         return Curvature(None)
-    # a part that takes one value on the whole box is a constant, whatever it is made of
+    # a part with a single value on the whole box is a constant, whatever it consists of
     if value_range.low == value_range.high or all(x.fixed for x in arguments):
         return _constant_curvature(value_range)
     return RULES[step.op](value_range, arguments)

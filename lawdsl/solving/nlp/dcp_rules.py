@@ -21,8 +21,8 @@ class Curvature:
     """The enclosure and the curvature of a part of an expression on a box.
 
     Attributes:
-        range: an enclosure of its values; None where none is known, or it has no value somewhere.
-        convex, concave: whether it is; both where it is affine.
+        range: an enclosure of its values; None if none is known, or it is undefined somewhere.
+        convex, concave: whether it is convex, or concave; both if it is affine.
         log_convex: whether it is positive with a convex logarithm.
         fixed: whether it is constant.
     """
@@ -77,7 +77,7 @@ def _product_rule(value_range: Interval, factors: list[Curvature]) -> Curvature:
         return Curvature(value_range, rest.convex, rest.concave, rest.log_convex)
     if sign < 0:
         return Curvature(value_range, convex=rest.concave, concave=rest.convex)
-    # a factor of unknown sign turns a convex part into either
+    # a factor of unknown sign may reverse the curvature
     return Curvature(value_range, convex=rest.affine, concave=rest.affine)
 
 
@@ -126,7 +126,7 @@ def _power_shape(base: Interval, exponent: Interval) -> Shape:
         if p >= 0 and q <= 1:
             return RISING_CONCAVE
         return FALLING_CONVEX if q <= 0 else UNKNOWN_SHAPE
-    # a negative base has a value only for a whole exponent, and none at 0 for a negative one
+    # a negative base is defined only for a whole exponent, and not at 0 for a negative one
     if p != q or not p.is_integer() or (p < 0 and base.high >= 0):
         return UNKNOWN_SHAPE
     even = bool((p / 2).is_integer())
@@ -155,7 +155,7 @@ def _log_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
 
 
 def _sigmoid_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
-    """Functions that rise, convex below 0 and concave above: atan, tanh."""
+    """The rule for increasing functions that are convex below 0 and concave above: atan, tanh."""
     inner = arguments[0].range
     assert inner is not None
     shape = (
@@ -165,14 +165,14 @@ def _sigmoid_rule(value_range: Interval, arguments: list[Curvature]) -> Curvatur
 
 
 def _abs_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
-    """It is its argument or the negative of that, where the sign is known."""
+    """The rule for abs, which is its argument or the negative of it if the sign is known."""
     inner = arguments[0]
     assert inner.range is not None
     if inner.range.low >= 0:
         return Curvature(value_range, inner.convex, inner.concave, inner.log_convex)
     if inner.range.high <= 0:
         return Curvature(value_range, convex=inner.concave, concave=inner.convex)
-    # |convex| is not convex where the sign changes
+    # |convex| is not convex if the sign changes
     return Curvature(value_range, convex=inner.affine)
 
 

@@ -19,15 +19,15 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Relative to the span of the unknown: a search stays so far from a bound with an infinite slope.
+# Relative to the span of the unknown: distance of a search from a bound with an infinite slope.
 STEEP_BOUND_SHARE = 1e-9
-OBJECTIVE_FTOL = 1e-15  # SciPy's `ftol`: a search ends where the objective changes by less
+OBJECTIVE_FTOL = 1e-15  # SciPy's `ftol`: a search ends if the objective changes by less
 EVALUATIONS_PER_STEP = 4  # on average: a search that needs more is abandoned
 
 
 @dataclass(frozen=True)
 class _SearchCoordinates:
-    """The coordinates of a search: x/span between two finite bounds, log x of an unknown over
+    """The coordinates of a search: x/span between two finite bounds, log x for an unknown over
     decades, log(1 + (x - low)/span) with one finite bound, and arsinh(x/span) with none: linear
     near the bound or 0, logarithmic far away.
     """
@@ -39,13 +39,16 @@ class _SearchCoordinates:
 
     @property
     def _open(self) -> tuple[Mask, Mask, Mask]:
-        """The masks of unknowns without an upper bound only, a lower bound only, and both."""
+        """The masks of unknowns without an upper bound only, without a lower bound only, and
+        without both.
+        """
         above, below = np.isinf(self.high) & ~self.logs, np.isinf(self.low)
         return above & ~below, below & ~above, above & below
 
     def of(self, x: Array) -> Array:
         up, down, both = self._open
-        # the inner choice: `where` evaluates both branches, and log of a value <= 0 would warn
+        # the inner choice, since `where` evaluates both branches, and log of a value <= 0 would
+        # warn
         u = np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
         u = np.where(up, np.log1p(np.where(up, x - self.low, 0.0) / self.spans), u)
         u = np.where(down, -np.log1p(np.where(down, self.high - x, 0.0) / self.spans), u)
@@ -68,7 +71,7 @@ class _SearchCoordinates:
 
 
 class EvaluationLimit(Exception):
-    """A search has used up its evaluations."""
+    """A search has exceeded its number of evaluations."""
 
 
 def sqp_search(
@@ -76,23 +79,24 @@ def sqp_search(
 ) -> tuple[Array, bool] | None:
     """Search for a local optimum by sequential quadratic programming.
 
-    SLSQP tries up to ten points for each step. Where values are dominated by rounding, or the
-    constraints contradict each other, it does so at every step, so evaluations are limited too.
+    SLSQP tries up to ten points for each step. If values are dominated by rounding errors, or the
+    constraints contradict each other, it does so at every step, so the number of evaluations is
+    limited, too.
 
     Args:
-        problem: the problem in units that suit the start.
+        problem: the problem in units adapted to the start.
         start: the unknowns, shape (n,).
         length: the largest number of steps.
-        by_factors: whether unknowns with lower bound 0 are searched by their logarithms, where they
+        by_factors: whether unknowns with lower bound 0 are searched by their logarithms, if they
             start above 0.
 
     Returns:
-        The last point, shape (n,), and whether the limit of evaluations stopped the search; None
-        where the objective or a constraint has no value at the start.
+        The last point, shape (n,), and whether the limit on evaluations stopped the search; None if
+        the objective or a constraint is undefined at the start.
     """
     low, high = problem.polytope.tightened
     inset = [np.where(steep, STEEP_BOUND_SHARE * problem.spans, 0.0) for steep in problem.steep]
-    # the insets may cross in a narrow range
+    # the inner bounds may cross in a narrow range
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
     x = np.clip(start, low, high)
     logs = problem.decades
@@ -103,7 +107,8 @@ def sqp_search(
     if not np.isfinite(values).all():
         return None
     lengths = np.abs(slopes * to.slopes(x))
-    # the median: one steep unknown must not make all others look flat to the tolerance
+    # the median, since one steep unknown must not make all others look flat relative to the
+    # tolerance
     scale = _usable_scale(float(np.median(lengths[0])) or float(np.max(lengths[0])))
 
     begin = to.of(x)
@@ -150,15 +155,15 @@ def _scipy_constraints(
 ) -> list[dict[str, Any]]:
     """The constraints that are not bounds, in SciPy's form."""
     is_constraint = np.ones(len(problem.constraints), dtype=bool)
-    # rows with one coefficient are in the tightened bounds already
-    is_constraint[problem.polytope.rows[~problem.polytope.several]] = False
+    # constraints with one coefficient are included in the tightened bounds
+    is_constraint[problem.polytope.rows[~problem.polytope.proper_rows]] = False
     constraints = []
     for kind, sign, rows in (("eq", 1, problem.equality), ("ineq", -1, ~problem.equality)):
         number = np.flatnonzero(rows & is_constraint)
         if len(number):
             factor = sign / scales[number]
 
-            # defaults bind the loop's values now, not at the call
+            # defaults bind the values of the loop variables now, not at the call
             def values(u: Array, number: Any = number, factor: Array = factor) -> Array:
                 return factor * problem.functions.at(to.back(u))[0][1 + number]
 

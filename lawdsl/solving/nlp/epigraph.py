@@ -2,8 +2,9 @@
 
 In the epigraph form (Boyd and Vandenberghe (2004), Convex Optimization, section 4.1.3) a maximum
 that is to be small becomes a variable z with z >= each branch. Only the branches that meet at the
-point are retained, so that the smooth problem has the same solution there, and its multipliers and
-sensitivities are those of the original: the branches that meet stay equal as constants change.
+point are retained, so that the smooth problem has the same solution there. Its multipliers and
+sensitivities are those of the original, since the branches that meet remain equal as constants
+change.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Array = NDArray[np.float64]
 
 KINKS = (sp.Max, sp.Min, sp.Abs)
 BRANCH = "branch"  # prefix of the names of the new constraints
-# In units that suit the point: branches whose difference is at most this meet.
+# In units adapted to the point: branches that differ by at most this meet.
 TIE = 1e-6
-# Relative to the sum of the weights of all branches: a smaller weight is 0 but for rounding.
+# Relative to the sum of the weights of all branches: a smaller weight is 0 up to rounding.
 WEIGHT_RTOL = 1e-6
 # Relative to the unit of the objective plus its value: the error of a search at a kink.
 KINK_VALUE_RTOL = 1e-6
-MAX_RESIDUAL = 1e-7  # of the optimality conditions, for a search that has converged
+MAX_RESIDUAL = 1e-7  # residual of the optimality conditions, for a search that has converged
 # Relative to the largest singular value: a smaller one counts as 0.
 RANK_RTOL = 1e-10
 
@@ -42,8 +43,8 @@ class SmoothForm:
     Attributes:
         problem: the unknowns of the original, then one for each maximum, minimum or modulus of
             which branches meet; the constraints of the original, then the branches.
-        solution: of it; None where it has no derivatives: branches without weight, more active
-            constraints than unknowns, or a kink that is not in epigraph form.
+        solution: its solution; None if it has no derivatives: branches with zero multiplier, more
+            active constraints than unknowns, or a kink that is not in epigraph form.
     """
 
     problem: NlpProblem
@@ -51,14 +52,14 @@ class SmoothForm:
 
 
 def smooth_form(problem: NlpProblem, solution: NlpSolution) -> SmoothForm | None:
-    """Derive the smooth problem that has the solution of a problem with kinks.
+    """Derive the smooth problem that shares the solution of a problem with kinks.
 
     Args:
         problem: the problem in the units of its expressions.
-        solution: feasible.
+        solution: a feasible solution.
 
     Returns:
-        The smooth problem and its solution; None where no branches meet.
+        The smooth problem and its solution; None if no branches meet.
     """
     point_values = dict(zip(problem.unknowns, solution.x.tolist(), strict=True))
     builder = _Builder(problem, {**problem.values, **point_values})
@@ -93,7 +94,7 @@ class _Builder:
         """Replace the kinks that contain no others; False if no kink remains."""
         kinks = {k for e in self.problem.expressions for k in e.atoms(*KINKS)}
         innermost = [k for k in kinks if not any(inner.has(*KINKS) for inner in k.args)]
-        # a set of expressions has no order that is the same in every process
+        # sorted, since the order of a set differs between processes
         for kink in sorted(innermost, key=sp.default_sort_key):
             self._replace(kink)
         return bool(innermost)
@@ -128,9 +129,10 @@ class _Builder:
 
     def _meet(self, lead: sp.Expr, other: sp.Expr) -> bool:
         """Whether two branches are equal at the point, relative to the variation of their
-        difference over the lengths of the unknowns."""
+        difference over the lengths of the unknowns.
+        """
         difference = lead - other
-        # a constant difference varies by nothing that it could be compared with
+        # a constant difference has no variation to compare it with
         if not difference.free_symbols & set(self.problem.unknowns):
             return bool(abs(computed_at([difference], self.point)[0]) == 0)
         alone = replace(self.problem, constraints=[NlpConstraint("difference", difference)])
@@ -144,7 +146,7 @@ def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
     """Transfer the unknowns of the smooth problem, polished by Newton's method, to a solution.
 
     Args:
-        solution: the solution of the original problem; its bounds of the gap and its other optima
+        solution: the solution of the original problem; its bound on the gap and its other optima
             are retained.
         smooth: the solution of its smooth form, whose first unknowns are those of the original.
 
@@ -164,8 +166,9 @@ def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
 
 
 def _is_as_good(problem: NlpProblem, solution: NlpSolution, smooth: NlpSolution) -> bool:
-    """Whether the smooth optimum is also one of the original problem; otherwise a kink is not in
-    epigraph form, or other branches are active there."""
+    """Whether the smooth optimum is also an optimum of the original problem; otherwise a kink is
+    not in epigraph form, or other branches are active at the optimum.
+    """
     value = float(problem.functions.at(smooth.x[: len(solution.x)])[0][0])
     rounding = KINK_VALUE_RTOL * (solution.unit + abs(solution.value))
     return (

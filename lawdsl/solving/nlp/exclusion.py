@@ -17,16 +17,16 @@ from lawdsl.compiling.intervals import precision
 from lawdsl.solving.nlp.convexity import ranges
 from lawdsl.solving.nlp.problem import NlpProblem
 
-MAX_BOXES = 300  # greatest number of boxes that are examined
+MAX_BOXES = 300  # largest number of boxes that are examined
 TERM_RTOL = 1e-9  # relative to each term of a constraint: the rounding error of its constants
 Box = Mapping[sp.Symbol, tuple[float, float]]
 
 
 def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
-    """Prove that no point of a problem is feasible.
+    """Try to prove that no point of a problem is feasible.
 
-    On each box some constraint must be violated wherever it has a value; a box on which no such
-    constraint is known is bisected. A constraint counts as violated if sum_i t_i - TERM_RTOL sum_i
+    On each box some constraint must be violated wherever it is defined; a box on which no such
+    constraint is found is bisected. A constraint counts as violated if sum_i t_i - TERM_RTOL sum_i
     |t_i| > 0 for its terms t_i, so that 0.1 + 0.2 <= 0.3 is not a contradiction.
 
     Args:
@@ -34,7 +34,7 @@ def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
         boxes: the largest number of boxes that are examined.
 
     Returns:
-        True if it is proved; False is not a statement.
+        True if it is proved; False if it is not known.
     """
     if not problem.constraints:
         return False
@@ -42,7 +42,7 @@ def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
     for _ in range(boxes):
         if not waiting:
             return True
-        # depth first: memory stays small, and a proof needs all boxes anyway
+        # depth first: memory stays small, and a proof requires all boxes anyway
         box = waiting.pop()
         if _violates_constraint(problem, box):
             continue
@@ -59,7 +59,7 @@ def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
     for constraint, terms in zip(problem.constraints, problem.terms, strict=True):
         of_constraint = [next(term_ranges) for _ in terms]
         finite_ranges = [term_range for term_range in of_constraint if term_range is not None]
-        # a constraint without a value somewhere on the box cannot exclude it
+        # a constraint that is undefined somewhere on the box cannot exclude it
         if len(finite_ranges) < len(of_constraint):
             continue
         with precision(VERIFICATION_BITS):
@@ -71,12 +71,12 @@ def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
 
 
 def _bisect(box: Box) -> list[Box] | None:
-    """Two halves of a box, across its widest side; None of one that is too small."""
+    """The two halves of a box, split across its widest side; None if it is too small."""
     widths = {symbol: _relative_width(*ends) for symbol, ends in box.items()}
     widest = max(widths, key=lambda symbol: widths[symbol])
     low, high = box[widest]
     cut = _bisection_point(low, high)
-    # neighbouring numbers have none between them
+    # there is no float between neighbouring floats
     if not low < cut < high:
         return None
     return [{**box, widest: (low, cut)}, {**box, widest: (cut, high)}]
@@ -98,6 +98,6 @@ def _bisection_point(low: float, high: float) -> float:
     if math.isinf(low):
         return -_bisection_point(-high, math.inf)
     if low > 0 and high > 16 * low:
-        # the root of each: the product of two large ends overflows
+        # the square root of each, since the product of two large ends overflows
         return math.sqrt(low) * math.sqrt(high)
     return low + (high - low) / 2

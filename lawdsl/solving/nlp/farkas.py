@@ -3,8 +3,8 @@
 If sum_k w_k c_k(x) > 0 on the whole box of the unknowns, with w_k >= 0 for conditions c_k <= 0 and
 any w_k for equations c_k = 0, then no point satisfies them all (the lemma of Farkas (1902), Journal
 fuer die reine und angewandte Mathematik 124). A linear programme proposes the weights in float64.
-Here coefficients are fractions, so that unknowns without a bound cancel exactly, and the remainder
-is summed in Arb intervals.
+Here coefficients are converted to fractions, so that unknowns without a bound cancel exactly, and
+the remainder is summed in Arb intervals.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def is_farkas_certificate(
     Args:
         problem: the problem in the units of its expressions.
         rows: positions of constraints that are affine.
-        weights: an approximate weight for each, shape (rows,); those of inequalities are >= 0.
-        sizes: the sizes of the terms of each, shape (rows,), by which its weight is judged; 1 if
-            not given.
+        weights: an approximate weight for each row, shape (rows,); those of inequalities are >= 0.
+        sizes: the size of the terms of each row, shape (rows,), relative to which its weight is
+            tested for 0; 1 if not given.
 
     Returns:
-        True if it is proved; False is not a statement.
+        True if it is proved; False if it is not known.
     """
     shares = np.abs(weights) * (1.0 if sizes is None else sizes)
     largest = float(np.max(shares, initial=0.0))
@@ -50,7 +50,8 @@ def is_farkas_certificate(
         return False
     used = [k for k in range(len(rows)) if shares[k] > ZERO_WEIGHT_SHARE * largest]
     numbers = [rows[k] for k in used]
-    # the floats proposed by the linear programme are taken as they are: any weights prove or do not
+    # the floats proposed by the linear programme are used as they are: any weights can serve for a
+    # proof
     exact = [Fraction(float(weights[k])) for k in used]
     unknowns = list(problem.unknowns)
     slopes = [_slopes(problem, number, unknowns) for number in numbers]
@@ -60,7 +61,7 @@ def is_farkas_certificate(
     ends = list(problem.unknowns.values())
     balanced = _cancel_unbounded(matrix, exact, ends)
     signs = [problem.constraints[number].equality for number in numbers]
-    # cancelling may have turned the weight of an inequality negative
+    # the cancellation may have made the weight of an inequality negative
     if balanced is None or any(
         w < 0 and not equal for w, equal in zip(balanced, signs, strict=True)
     ):
@@ -71,7 +72,7 @@ def is_farkas_certificate(
 def _slopes(
     problem: NlpProblem, number: int, unknowns: Sequence[sp.Symbol]
 ) -> list[Fraction | None]:
-    """The coefficients of an affine constraint; None where one is not a fraction."""
+    """The coefficients of an affine constraint; None for one that is not a fraction."""
     constants = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
     expression = problem.constraints[number].expression
     coefficients: list[Fraction | None] = []
@@ -84,7 +85,9 @@ def _slopes(
 def _cancel_unbounded(
     matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds
 ) -> list[Fraction] | None:
-    """Weights near the given ones for which no unbounded unknown decreases the sum; else None."""
+    """Weights close to the given ones with which the sum does not decrease along unbounded
+    unknowns; else None.
+    """
     endless: list[int] = []
     for _ in range(len(ends) + 1):
         more = [i for i in _unbounded(matrix, weights, ends) if i not in endless]
@@ -120,9 +123,10 @@ def _lower_bound(
     weights: list[Fraction],
     ends: Bounds,
 ) -> Any:
-    """A lower bound of the weighted sum on the box; -1 where none is known."""
+    """A lower bound on the weighted sum over the box; -1 if none is known."""
     unknowns = list(problem.unknowns)
-    # an affine function is known by its value anywhere and its slopes; 0 has the least rounding
+    # an affine function is determined by its value at any point and its slopes; 0 has the smallest
+    # rounding error
     start = [Fraction(min(max(0.0, low), high)) for low, high in ends]
     inputs = [*start, *(Fraction(v) for v in problem.values.values())]
     tape = compile_tape(
@@ -146,7 +150,7 @@ def _lower_bound(
 
 
 def _product_lower_bound(weight: Interval, value: Interval) -> Any:
-    """A lower bound of a product."""
+    """A lower bound on a product."""
     return min((a * b).lower() for a in weight for b in value)
 
 

@@ -1,8 +1,9 @@
-"""A problem without a feasible point -> which conditions conflict, and by how much each must relax.
+"""A problem without a feasible point -> the conflicting conditions, and by how much each must be
+relaxed.
 
 Affine conditions: the linear programme min t subject to c_k(x) <= t s_k, with s_k the size of row
-k; rows with a non-zero multiplier form the conflict. Other conditions: the same minimum by local
-searches. The relaxation of one condition is the least value of c_k subject to all others.
+k; rows with a non-zero multiplier form the conflict. For other conditions the same minimum is found
+by local searches. The relaxation of one condition is the least value of c_k subject to all others.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ BestFeasible = Callable[..., NlpSolution | None]
 # Relative to the size of a constraint: below it, a violation counts as rounding error.
 VIOLATION_RTOL = 1e-9
 INFEASIBLE_STARTS = 4
-# "constraint", "low" or "high", and the position of the constraint or of the unknown.
+# "constraint", "low" or "high", and the index of the constraint or of the unknown.
 ConflictMember = tuple[str, int]
 
 
@@ -41,7 +42,7 @@ def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0
 
     Args:
         problem: a problem for which no feasible point was found.
-        best: a function that solves problems, with further starting points.
+        best: the function that solves problems, with further starting points.
         seed: the seed of the random starting points.
 
     Returns:
@@ -96,7 +97,7 @@ def _shortfall(problem: NlpProblem, condition: ConflictMember, amount: float) ->
 
 
 def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolution:
-    """The solution record of a problem with bounds that contradict each other."""
+    """The solution of a problem with contradictory bounds."""
     gaps = problem.low - problem.high
     conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
     alone = conflict if len(crossed) == 1 else []
@@ -107,7 +108,7 @@ def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolut
 
 
 def _explain_affine(problem: NlpProblem) -> NlpSolution:
-    """Affine conditions that exclude each other."""
+    """Explain affine conditions that exclude each other."""
     polytope = problem.polytope
     shift = least_violation(polytope)
     if shift is None:
@@ -140,7 +141,9 @@ def _explain_affine(problem: NlpProblem) -> NlpSolution:
 
 
 def _unexplained(problem: NlpProblem) -> NlpSolution:
-    """Affine conditions for which the linear programme of the least violation has no solution."""
+    """The solution for affine conditions whose linear programme of the smallest violation cannot be
+    solved.
+    """
     x = box_midpoint(*problem.polytope.tightened)
     violation = _largest_violation(problem, x)
     return _infeasible_solution(
@@ -154,7 +157,7 @@ def _row_shortfall(polytope: Polytope, k: int) -> Iterator[float]:
     least = rest.linprog(polytope.slopes[k])
     if least.status == 0 and least.fun + polytope.offsets[k] > 0:
         yield float(least.fun + polytope.offsets[k])
-    # 3: unbounded below, so the equation is missed from the other side
+    # 3: unbounded below, so the equation is violated in the other direction
     elif least.status in (0, 3) and polytope.equality[k]:
         most = rest.linprog(-polytope.slopes[k])
         if most.status == 0:
@@ -162,7 +165,7 @@ def _row_shortfall(polytope: Polytope, k: int) -> Iterator[float]:
 
 
 def _bound_shortfall(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
-    """By how much a bound moves until the other conditions are met."""
+    """The distance by which a bound must move until the other conditions are satisfied."""
     sign = 1.0 if kind == "high" else -1.0
     rest = polytope.without(high=i) if kind == "high" else polytope.without(low=i)
     programme = rest.linprog(sign * np.eye(len(polytope.low))[i])
@@ -172,24 +175,24 @@ def _bound_shortfall(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
 
 
 def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> NlpSolution:
-    """Explain infeasible conditions that are not all affine, by the problem of minimising their
-    largest violation."""
+    """Explain infeasible conditions that are not all affine, by minimising their largest violation."""
     x, size = _least_violating_point(problem, seed)
     proved_infeasible = is_infeasible(problem)
     t = sp.Dummy("t", nonnegative=True)
     loose = []
     for number, c in enumerate(problem.constraints):
         signs = (1, -1) if c.equality else (1,)
-        # each constraint relaxes in its own size: another unit of one changes no conflict
+        # each constraint is relaxed relative to its own size, so that units do not affect the
+        # conflict
         room = sp.Float(size[number]) * t
         loose += [(number, NlpConstraint(c.name, sign * c.expression - room)) for sign in signs]
     wider = {**problem.unknowns, t: (0.0, np.inf)}
     violated = NlpProblem(t, wider, [c for _, c in loose], problem.values)
-    # twice the violation of x: the search starts strictly inside all loosened constraints
+    # twice the violation of x, so that the search starts strictly inside all relaxed constraints
     start = np.append(x, 2 * _relative_violation(problem, x, size))
     starts = (
         INFEASIBLE_STARTS if proved_infeasible else None
-    )  # it is known that none is feasible: only how near one comes
+    )  # infeasibility is known already; only the smallest violation is searched for
     extra_starts = [start] if np.isfinite(start).all() else []
     nearest = best(violated, starts, seed, extra_starts)
     if nearest is None:

@@ -26,8 +26,8 @@ Mask = NDArray[np.bool_]
 ACTIVE_RTOL = 1e-8
 # In the objective's unit: below it, no other multipliers are tried.
 NEGLIGIBLE_GAP = 1e-11
-WEAK_MULTIPLIER = 1e-10  # in units that suit the point: below it, a multiplier is rounding error
-# Relative to its length: a smaller unknown is determined to fewer digits than others.
+WEAK_MULTIPLIER = 1e-10  # in units adapted to the point: below it, a multiplier is rounding error
+# Relative to its length: smaller unknowns are determined to fewer digits than others.
 MIN_RELATIVE_UNKNOWN = 1e-7
 # Relative to the span of the unknown: within this distance of a bound it is at the bound.
 AT_BOUND_RTOL = 1e-12
@@ -39,13 +39,13 @@ class KktPoint:
 
     Attributes:
         x: the unknowns.
-        values: the objective and the constraints there.
-        slopes: shape (1 + constraints, n).
+        values: the objective and the constraints at the point.
+        slopes: their gradients, shape (1 + constraints, n).
         multipliers: the multipliers of the constraints.
-        low, high: those of the bounds.
-        residual: the largest slope that they leave, relative to those of the objective, both over
-            the lengths of the unknowns.
-        violation: the largest of a constraint, relative to its size (`constraint_sizes`).
+        low, high: the multipliers of the bounds.
+        residual: the largest component of the remaining gradient of the Lagrangian, relative to
+            that of the objective, both scaled by the lengths of the unknowns.
+        violation: the largest violation of a constraint, relative to its size (`constraint_sizes`).
     """
 
     x: Array
@@ -69,7 +69,7 @@ class KktPoint:
 
 
 def violations(problem: NlpProblem, x: Array) -> Array:
-    """Give the violation of each constraint relative to its size.
+    """Return the violation of each constraint relative to its size.
 
     Args:
         problem: the problem in units that suit the point.
@@ -93,13 +93,13 @@ def relative_violations(violation: Array, size: Array) -> Array:
     Returns:
         Shape (constraints,): 0 where the violation is 0, inf where only the size is 0.
     """
-    # a constraint without any terms is met or violated; it has no unit
+    # a constraint without any terms is satisfied or violated; it has no unit
     shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
     return np.where(violation == 0, 0.0, shares)
 
 
 def violation_amounts(problem: NlpProblem, values: Array) -> Array:
-    """Give the violation of each constraint: max(c_k, 0), or |c_k| of an equality.
+    """Return the violation of each constraint: max(c_k, 0), or |c_k| of an equality.
 
     Args:
         problem: the problem.
@@ -112,12 +112,13 @@ def violation_amounts(problem: NlpProblem, values: Array) -> Array:
 
 
 def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
-    """Give the sizes of the constraints at a point: violations and rounding are relative to them.
+    """Return the sizes of the constraints at a point, relative to which violations and rounding
+    errors are measured.
 
     The size is max(sum_i |t_ki|, sum_j |dc_k/dx_j| |x_j|): the sum of the absolute terms of a
-    constraint, or its first-order change as the unknowns double, whichever is larger. Another unit
-    of a constraint, or of an unknown, changes no violation relative to its size. Curvature is
-    omitted on purpose: (x - y)^2 + 1 has a large one where x and y are large, and is never 0.
+    constraint, or its first-order change as the unknowns double, whichever is larger. Relative
+    violations do not depend on the units of constraints and unknowns. Curvature is deliberately
+    ignored: (x - y)^2 + 1 has a large one if x and y are large, and is never 0.
 
     Args:
         problem: the problem in units that suit the point.
@@ -131,10 +132,10 @@ def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
 
 
 def first_order_changes(problem: NlpProblem, x: Array) -> Array:
-    """Give the first-order change of each constraint as the unknowns double.
+    """Return the first-order change of each constraint as the unknowns double.
 
     The change is sum_j |dc_k/dx_j| max(|x_j|, MIN_RELATIVE_UNKNOWN); the second term is the
-    accuracy of searches, which stands in for an unknown at or near 0.
+    accuracy of searches, which replaces the value of an unknown at or near 0.
 
     Args:
         problem: the problem in units that suit the point.
@@ -149,7 +150,7 @@ def first_order_changes(problem: NlpProblem, x: Array) -> Array:
 
 
 def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
-    """Say which unknowns are at a bound, within AT_BOUND_RTOL of their range.
+    """Determine which unknowns are at a bound, within AT_BOUND_RTOL of their range.
 
     Args:
         problem: the problem.
@@ -179,8 +180,9 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -ACTIVE_RTOL * constraint_sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
-    walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
-    # one infinite slope would be all that the least squares see
+    # steeper than all other slopes
+    walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])
+    # a single infinite slope would dominate the least squares
     used = ~walled if ignored is None else ~(walled | ignored)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
@@ -197,7 +199,7 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
             float(np.max(np.abs(slopes[0, used]) * lengths, initial=0.0)), problem.reference
         )
         residual = fitted[3] / (scale or 1.0)
-        # the multipliers of walled unknowns are not fitted, so their signs are checked here
+        # the multipliers of these unknowns are not fitted, so their signs are checked here
         residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
@@ -207,13 +209,15 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
 def _fit_multipliers(
     slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
 ) -> tuple[Array, Array, Array, float]:
-    """Multipliers m, l, h that minimise the residual of slopes of f + m c = l - h, and its largest
-    entry; l, h and the multipliers of inequalities are nonnegative."""
+    """The multipliers m, l, h that minimise the residual of grad(f + m c) = l - h, and its largest
+    component; l, h and the multipliers of inequalities are nonnegative.
+    """
     goal, rows = slopes[0], slopes[1:]
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
     signed_multipliers = np.zeros(len(signed))
-    # multipliers of equalities have any sign: they are projected out, as nnls would bound them
+    # the multipliers of equalities may have any sign: they are projected out, since nnls would
+    # restrict them
     room = scipy.linalg.null_space(free) if len(free) else eye
     if len(signed) and room.shape[1]:
         size = np.maximum(np.linalg.norm(signed, axis=1), 1e-300)
@@ -234,7 +238,7 @@ def _fit_multipliers(
 def active_set(
     problem: NlpProblem, at_point: KktPoint
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the active constraints and the free unknowns of a point.
+    """Return the active constraints and the free unknowns at a point.
 
     Args:
         problem: the problem.
@@ -250,22 +254,22 @@ def active_set(
 
 
 def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
-    """Bound from above by how much a value exceeds the minimum, if the problem is convex.
+    """Bound the excess of a value over the minimum from above, if the problem is convex.
 
     The bound holds for any multipliers of the right signs (`certificates.certain_gap`); those of
-    the linearised problem are tried too, where those of the point give a large bound.
+    the linearised problem are tried, too, if those of the point yield a large bound.
 
     Args:
         problem: the problem in units that suit the point.
         at_point: a point with its multipliers.
 
     Returns:
-        The smaller bound, in the units of the problem; None where no bound is known.
+        The smaller bound, in the units of the problem; None if no bound is known.
     """
     if not (np.isfinite(at_point.values).all() and np.isfinite(at_point.slopes).all()):
         return None
     smallest_gap = _duality_gap(problem, at_point, at_point.multipliers)
-    # another linear programme is worth it only where the first gap proves nothing
+    # another linear programme is worthwhile only if the first gap proves nothing
     if smallest_gap is None or smallest_gap > NEGLIGIBLE_GAP:
         other = _duality_gap(problem, at_point, _linear_multipliers(problem, at_point))
         smallest_gap = min((g for g in (smallest_gap, other) if g is not None), default=None)
@@ -273,9 +277,10 @@ def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
 
 
 def _duality_gap(problem: NlpProblem, at_point: KktPoint, multipliers: Array) -> float | None:
-    """The certain gap, in the units of the problem."""
+    """The certified gap, in the units of the problem."""
     units = problem.units
-    # rounding may have made the multiplier of an inequality negative, for which no bound holds
+    # rounding may have made the multiplier of an inequality negative, for which the bound is not
+    # valid
     signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
     if units is None:
         return certain_gap(problem, at_point.x, signed)
@@ -285,7 +290,7 @@ def _duality_gap(problem: NlpProblem, at_point: KktPoint, multipliers: Array) ->
 
 
 def _linear_multipliers(problem: NlpProblem, at_point: KktPoint) -> Array:
-    """Multipliers of the problem with all functions replaced by their tangents."""
+    """The multipliers of the problem with all functions replaced by their tangents."""
     low, high = problem.polytope.tightened
     offsets = at_point.values[1:] - at_point.slopes[1:] @ at_point.x
     rows = np.arange(len(offsets))

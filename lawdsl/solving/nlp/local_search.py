@@ -1,8 +1,10 @@
-"""A start -> a local optimum to rounding; and whether two searches have reached one optimum.
+"""A start -> a local optimum, accurate to rounding; and whether two searches have reached the same
+optimum.
 
 Sequential quadratic programming (`descent`) and then Newton's method on the optimality conditions
-(`newton`), in units that change with the point: Nocedal and Wright (2006), Numerical Optimization,
-section 2.2, on scaling, and chapter 18."""
+(`newton`), in units that are adapted to the point: Nocedal and Wright (2006), Numerical
+Optimization, section 2.2, on scaling, and chapter 18.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ from lawdsl.solving.nlp.scaling import NEAR_BOUND_SHARE, Units, distance_from_bo
 Array = NDArray[np.float64]
 
 SHORT_SEARCH_LENGTH = 100  # steps of a search, where there are several
-MAX_RESCALINGS = 4  # searches in other units
-# Powers of two: a unit that changes by no more does not require another search.
+MAX_RESCALINGS = 4  # restarts of a search in other units
+# Powers of two: units that change by no more do not require another search.
 MAX_UNIT_EXPONENT_CHANGE = 3
 # Relative to the size of a constraint: below it, a violation is rounding error.
 FEASIBILITY_RTOL = 1e-9
@@ -39,15 +41,16 @@ NEARLY_FEASIBLE_RTOL = 1e-6  # as FEASIBILITY_RTOL, for a search that is not pol
 # Relative to the change of a constraint over the unknowns' lengths, for violations enclosed by Arb.
 CERTAIN_FEASIBILITY_RTOL = 1e-7
 OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value: below it, a difference is rounding error
-# Relative to the units of the unknowns: within this distance two points are one optimum.
+# Relative to the units of the unknowns: points within this distance are the same optimum.
 SAME_OPTIMUM_DISTANCE = 1e-4
-# Relative to the lengths at the start: units for SAME_OPTIMUM_DISTANCE are not smaller.
+# Relative to the lengths at the start: smallest units for SAME_OPTIMUM_DISTANCE.
 START_LENGTH_SHARE = 1e-3
-# Relative to the length where the search started: so near to its end or to 0, an unknown is there.
+# Relative to the length where the search started: an unknown this close to a bound or to 0 is moved
+# there.
 AT_BOUND_SHARE = 1e-14
-# In units that suit the point: below it, a slope of the Lagrangian is rounding error.
+# In units adapted to the point: below it, a slope of the Lagrangian is rounding error.
 ZERO_SLOPE = 1e-12
-# A larger residual is that of a kink, or of a search that has not converged.
+# A larger residual indicates a kink, or a search that has not converged.
 CONVERGED_RESIDUAL = 1e-7
 # Relative to the span of the unknown: within this distance of a bound it is set to the bound.
 BOUND_SNAP_DISTANCE = 1e-10
@@ -59,8 +62,8 @@ class SearchEnd:
 
     Attributes:
         x: the unknowns.
-        start_lengths: the lengths of the unknowns where it started.
-        value: the objective there.
+        start_lengths: the lengths of the unknowns at its start.
+        value: the objective at the end.
     """
 
     x: Array
@@ -73,10 +76,10 @@ class LocalOptimum:
     """An optimum.
 
     Attributes:
-        problem: the problem in units that suit it.
-        point: in these.
-        end: the best of the searches that led there.
-        count: how many did.
+        problem: the problem in units adapted to the optimum.
+        point: the optimum in these units.
+        end: the best of the searches that reached it.
+        count: the number of searches that reached it.
     """
 
     problem: NlpProblem
@@ -92,7 +95,9 @@ class LocalOptimum:
 
     @property
     def x(self) -> Array:
-        """The point in the expressions' units; unknowns at a bound to rounding are set to it."""
+        """The point in the units of the expressions; unknowns at a bound up to rounding are set to
+        it.
+        """
         problem, x = self.problem, self.point.x
         at_low, at_high = at_bounds(problem, x)
         snapped = np.where(at_low, problem.low, np.where(at_high, problem.high, x))
@@ -100,7 +105,7 @@ class LocalOptimum:
 
     @property
     def value(self) -> float:
-        """The objective there, in its unit."""
+        """The objective at the optimum, in its unit."""
         return float(self.point.values[0]) * self.units.goal
 
     def is_at(self, x: Array, start_lengths: Array) -> bool:
@@ -121,10 +126,10 @@ class LocalOptimum:
 def search(
     problem: NlpProblem, start: Array, length: int, *, by_factors: bool = False
 ) -> SearchEnd | None:
-    """Search for a local optimum, changing units where the magnitudes change on the way.
+    """Search for a local optimum, changing units if the magnitudes change on the way.
 
-    The search restarts in other units where unknowns, or the variation of the objective, have
-    become much smaller or larger.
+    The search restarts in other units if unknowns, or the variation of the objective, have become
+    much smaller or larger.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -133,7 +138,7 @@ def search(
         by_factors: whether unknowns with lower bound 0 are searched by their logarithms.
 
     Returns:
-        The end of the search; None where the problem has no value at the start.
+        The end of the search; None if the problem is undefined at the start.
     """
     x, end = start, None
     units: Units | None = None
@@ -156,7 +161,7 @@ def search(
             break
         x, given_up = reached[0] * start_lengths, reached[1]
         end = SearchEnd(x, start_lengths, float(problem.functions.at(x)[0][0]))
-        # a search that used up its evaluations gets nowhere in other units either
+        # a search that used up its evaluations makes no progress in other units either
         if given_up:
             break
     return end
@@ -169,8 +174,9 @@ def _units_differ(before: Units, after: Units) -> bool:
 
 
 def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
-    """Whether an unbounded unknown has grown by much, and the objective with it: the search goes
-    off to infinity."""
+    """Whether an unbounded unknown and the objective have grown very large: the search diverges to
+    infinity.
+    """
     low, high = problem.polytope.tightened
     grown = after.unknowns > before.unknowns * 2**MAX_UNIT_EXPONENT_CHANGE
     rises = after.goal > before.goal * 2**MAX_UNIT_EXPONENT_CHANGE
@@ -179,7 +185,8 @@ def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
 
 
 def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
-    """Decide in float64 whether a point is feasible to NEARLY_FEASIBLE_RTOL, in units that suit it.
+    """Decide in float64 whether a point is feasible to NEARLY_FEASIBLE_RTOL, in units adapted to
+    it.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -197,8 +204,8 @@ def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
 
 
 def is_feasible(problem: NlpProblem, x: Array) -> bool:
-    """Verify with intervals that a point is feasible to CERTAIN_FEASIBILITY_RTOL, in units that
-    suit it.
+    """Verify with intervals that a point is feasible to CERTAIN_FEASIBILITY_RTOL, in units adapted
+    to it.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -234,8 +241,8 @@ def violations_for_certain(problem: NlpProblem, x: Array) -> Array:
 def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) -> LocalOptimum:
     """Polish the end of a search to an optimum that is accurate to rounding.
 
-    Newton's method may lead to a point that other units suit: slopes that vanish in the old units
-    need not vanish there, and the search continues.
+    Newton's method may lead to a point that requires other units: slopes that vanish in the old
+    units need not vanish there, and the search continues.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -243,7 +250,7 @@ def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) 
         descend: whether to continue from points that are not stationary.
 
     Returns:
-        The optimum, in units that suit it.
+        The optimum, in units adapted to it.
     """
     optimum = _optimum_in_units(problem, end, descend=descend)
     for _ in range(MAX_RESCALINGS):
@@ -271,8 +278,8 @@ def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) 
 def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> LocalOptimum:
     """The optimum at the end of a search, in the units in which it ended.
 
-    An unknown that has come much nearer to its end, or to 0, than where it started is either there,
-    or has a best value of another magnitude: both are tried.
+    An unknown that has come much closer to its bound, or to 0, than at the start is either equal to
+    it, or has an optimal value of another magnitude: both are tried.
     """
     low, high = problem.polytope.tightened
     distances = distance_from_bounds(end.x, low, high)
@@ -293,7 +300,7 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
         for optimum in optima
         for pushed in _moved_to_bounds(problem, optimum)
     ]
-    # an unknown that is small in its own unit may be 0: also tried there
+    # an unknown that is small in its own unit may be 0, which is also tried
     one = np.maximum(end.start_lengths, 1.0)
     near = np.isinf(high - low) & (distances > 0) & (distances < NEAR_BOUND_SHARE * one)
     near &= np.isfinite(low) | np.isfinite(high)
@@ -310,17 +317,18 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
     feasible = [optimum for optimum in feasible if nearly_feasible(problem, optimum.x)] or feasible
     least = min(feasible, key=lambda optimum: optimum.value)
     rounding = OPTIMUM_VALUE_RTOL * (least.units.goal + abs(least.value))
-    # the later candidates lie on bounds, which are preferred among equal values
+    # the later candidates are on bounds, which are preferred among equal values
     alike = (optimum for optimum in reversed(feasible) if optimum.value <= least.value + rounding)
-    chosen = next(alike, least)  # nothing is alike where the value is infinite
+    chosen = next(alike, least)  # no candidates are alike if the value is infinite
     if chosen.point.residual <= CONVERGED_RESIDUAL or not descend:
         return chosen
     return replace(chosen, point=descend_nearby(chosen.problem, chosen.point, CONVERGED_RESIDUAL))
 
 
 def _moved_to_bounds(problem: NlpProblem, optimum: LocalOptimum) -> Iterator[SearchEnd]:
-    """Move unknowns to the bounds towards which the Lagrangian decreases; yields nothing where it
-    has no slope."""
+    """Move unknowns to the bounds towards which the Lagrangian decreases; yields nothing if it has
+    no slope.
+    """
     at_point, scaled = optimum.point, optimum.problem
     slope = at_point.weights @ at_point.slopes
     if not ZERO_SLOPE < at_point.residual < np.inf or not np.isfinite(slope).all():
@@ -335,8 +343,8 @@ def _moved_to_bounds(problem: NlpProblem, optimum: LocalOptimum) -> Iterator[Sea
 def _polish_at_bounds(problem: NlpProblem, end: SearchEnd) -> LocalOptimum:
     """Polish the end of a search, with unknowns near a bound set to it.
 
-    A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
-    bound is seen by the slope of the Lagrangian as near to it as numbers go.
+    A search stays slightly inside a bound with an infinite slope. Whether the optimum is at the
+    bound is decided by the slope of the Lagrangian at the float closest to it.
     """
     problem = problem.in_units_at(end.x, end.start_lengths)
     assert problem.units is not None

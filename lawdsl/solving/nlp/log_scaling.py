@@ -3,8 +3,8 @@
 Model sizes and tokens extend over decades, and laws are sums of their powers. With x = exp(u),
 sum_i c_i prod_j x_j^a_ij becomes sum_i c_i exp(a_i·u), which is convex for c_i > 0, and a bound on
 a product, 6*N*D <= C, becomes linear: geometric programming (Boyd and Vandenberghe (2004), Convex
-Optimization, section 4.5). So most allocations are proved optimal, and searches avoid numbers of
-ten digits.
+Optimization, section 4.5). So most allocations are proved optimal, and searches avoid large
+numbers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class UnknownScale:
 
     Attributes:
         unknown: its symbol.
-        variable: that of what is moved: its logarithm, or itself.
-        low, high: its range.
+        variable: the symbol of the search variable: its logarithm, or the unknown itself.
+        low, high: the range of the unknown.
     """
 
     unknown: sp.Symbol
@@ -39,12 +39,12 @@ class UnknownScale:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether its logarithm is moved."""
+        """Whether the search variable is its logarithm."""
         return bool(self.variable != self.unknown)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The range of what is moved."""
+        """The range of the search variable."""
         if not self.logarithmic:
             return self.low, self.high
         return (math.log(self.low) if self.low > 0 else LOWEST_LOGARITHM), HIGHEST_LOGARITHM
@@ -58,7 +58,9 @@ class UnknownScale:
         return self.value(variable_value) if self.logarithmic else 1.0
 
     def is_endless(self, variable_value: float) -> bool:
-        """Whether the search has ended at the limit of the logarithms without a bound there."""
+        """Whether the search has ended at the limit of the logarithms although the unknown has no
+        bound there.
+        """
         reach = 1e-3 * (HIGHEST_LOGARITHM - LOWEST_LOGARITHM)
         above = variable_value > HIGHEST_LOGARITHM - reach
         return self.logarithmic and (
@@ -71,11 +73,11 @@ def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool)
 
     Args:
         unknown: its symbol.
-        low, high: its range.
-        positive: whether it is above 0 throughout; an unknown that may be 0 has no logarithm.
+        low, high: the range of the unknown.
+        positive: whether it is always positive; an unknown that may be 0 has no logarithm.
 
     Returns:
-        The logarithm for a positive unknown without an upper bound, else the unknown itself.
+        The logarithm of a positive unknown without an upper bound, else the unknown itself.
     """
     if positive and math.isinf(high):
         return UnknownScale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
@@ -103,7 +105,7 @@ Ratio = tuple[sp.Expr, sp.Expr]
 
 
 def positive_ratio(condition: AlgebraicConstraint) -> Ratio | None:
-    """The two positive terms of which a margin is the difference; None of any other margin."""
+    """The two positive terms whose difference is a margin; None for any other margin."""
     terms = sp.Add.make_args(condition.margin)
     over = [t for t in terms if t.is_positive]
     under = [-t for t in terms if t.is_negative]
@@ -112,14 +114,14 @@ def positive_ratio(condition: AlgebraicConstraint) -> Ratio | None:
 
 @dataclass(frozen=True)
 class ScaledQuestion:
-    """Goal and conditions of a question in what is moved.
+    """The goal and the conditions of a question in the search variables.
 
     Attributes:
-        goal: what is minimised: the goal, or its logarithm where it is one positive term.
-        margins: those of the conditions: of two positive terms the logarithm of their ratio, which
-            has the sign of their difference.
-        product: whether the goal's logarithm is meant.
-        ratios: the two terms of each condition that is meant so, else None.
+        goal: the minimised expression: the goal, or its logarithm if it is a single positive term.
+        margins: the margins of the conditions; for a difference of two positive terms the logarithm
+            of their ratio, which has the same sign.
+        product: whether the logarithm of the goal is used.
+        ratios: the two terms of each condition that is expressed as a log-ratio, else None.
     """
 
     goal: sp.Expr

@@ -1,8 +1,8 @@
 """A problem and options -> the best of several local searches, with its certificates.
 
-Multistart: local searches from points that cover the domain; optima that several searches reach are
-merged, and points from which the objective falls are left by further searches. A convex problem
-needs one search, whose duality gap is bounded (`certificates`).
+Multistart: local searches from points that cover the domain; equal optima are merged, and from
+saddle points further searches descend. A convex problem needs one search, whose duality gap is
+bounded (`certificates`).
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 
 Array = NDArray[np.float64]
 
-SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, tried in turn until one leads to a proof
-DEFAULT_STARTS = 24  # where the problem is not known to be convex
+SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, increased until one leads to a proof
+DEFAULT_STARTS = 24  # number of searches if the problem is not known to be convex
 PRESOLVE_BOXES = 8  # boxes that are examined for infeasibility before the search
-CLOSED_GAP = 1e-9  # in the unit of the objective: a gap so small is rounding error
+CLOSED_GAP = 1e-9  # in the unit of the objective: such a small gap is rounding error
 # In the unit of the objective: optima that differ by no more are equally good.
 EQUAL_VALUE_TOLERANCE = 1e-8
-# In the unit of the objective: searches that end so near to the best value are polished.
+# In the unit of the objective: ends of searches this close to the best value are polished.
 RIVAL_VALUE_TOLERANCE = 1e-2
-MAX_LOCAL_OPTIMA = 12  # greatest number that is distinguished
-MAX_SADDLE_ESCAPES = 6  # greatest number of successive saddle points that are left
+MAX_LOCAL_OPTIMA = 12  # largest number of optima that are distinguished
+MAX_SADDLE_ESCAPES = 6  # largest number of successive saddle points from which searches descend
 DEFAULT_OPTIONS = NlpOptions()
 # Relative to the size of an unknown: bounds that differ by no more determine its value.
 DETERMINED_RTOL = 1e-12
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # steps may reach points where a law overflows
 def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpSolution:
     """Minimise the objective of a problem subject to its constraints.
 
@@ -73,8 +73,8 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
         options: the options of the search.
 
     Returns:
-        The best point, with its certificates; where no point is feasible, the point that violates
-        the constraints least, and which of them exclude each other.
+        The best point, with its certificates; if no point is feasible, the point with the smallest
+        violations, and the conflicting constraints.
 
     Raises:
         LawdslError: an expression that has no real value.
@@ -85,7 +85,7 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
             problem, fixed, minimise(substitute_unknowns(problem, fixed), options)
         )
     starts, seed = options.starts, options.seed
-    # cheap, and a plain contradiction shows on a few boxes
+    # cheap, and simple contradictions are detected on a few boxes
     if is_infeasible(problem, PRESOLVE_BOXES):
         return explain_infeasibility(problem, best_feasible, seed)
     solution = best_feasible(problem, starts, seed)
@@ -102,7 +102,7 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
 
 
 def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution:
-    """A solution that records only a path along which the objective falls without a minimum."""
+    """A solution that records only a path along which the objective decreases without a minimum."""
     nothing = np.zeros(len(problem.constraints)), np.zeros(len(path.points[0]))
     x, value = path.points[0], float(path.values[0])
     return NlpSolution(
@@ -111,15 +111,15 @@ def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution
 
 
 def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
-    """Give the unknowns whose bounds coincide under all affine conditions, with their values.
+    """Return the unknowns whose bounds coincide under all affine conditions, with their values.
 
-    One unknown remains in any case.
+    At least one unknown remains.
     """
     low, high = problem.polytope.tightened
     size = np.maximum(np.abs(low), np.abs(high))
     alike = np.isfinite(low) & np.isfinite(high)
     room = np.maximum(DETERMINED_RTOL * size, problem.polytope.rounding)
-    # only finite bounds are subtracted: oo - oo is nan
+    # only finite bounds are subtracted, since oo - oo is nan
     alike[alike] = np.abs(high - low)[alike] <= room[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
     determined = {symbol: value for symbol, value, fixed in ends if fixed}
@@ -145,7 +145,7 @@ def substitute_unknowns(problem: NlpProblem, fixed: Mapping[sp.Symbol, float]) -
 def _with_unknowns(
     problem: NlpProblem, fixed: Mapping[sp.Symbol, float], solution: NlpSolution
 ) -> NlpSolution:
-    """A solution with the unknowns that were settled, which are at both of their bounds."""
+    """A solution extended by the determined unknowns, which are at both of their bounds."""
     is_free = np.array([symbol not in fixed for symbol in problem.unknowns])
     values = np.array([fixed.get(symbol, 0.0) for symbol in problem.unknowns])
 
@@ -190,10 +190,10 @@ def best_feasible(
         extra_starts: further starting points, each shape (n,).
 
     Returns:
-        The best feasible point; None where no search found one.
+        The best feasible point; None if no search found one.
     """
     if starts is None and problem.convex:
-        for length in SEARCH_LENGTHS:  # Newton's steps at the end are quicker than a long search
+        for length in SEARCH_LENGTHS:  # Newton's steps at the end are faster than a long search
             solution = _multistart(problem, 1, seed, length, (), descend=False)
             if solution is not None and is_proved_optimal(solution):
                 return solution
@@ -203,14 +203,14 @@ def best_feasible(
 
 @np.errstate(all="ignore")
 def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
-    """Give the local optimum to which one search from a point leads.
+    """Return the local optimum that a search from one point reaches.
 
     Args:
         problem: the problem in the units of its expressions.
         x: the point, shape (n,).
 
     Returns:
-        The optimum; None where it is not feasible.
+        The optimum; None if it is not feasible.
     """
     end = search(problem, x, SHORT_SEARCH_LENGTH)
     if end is None:
@@ -224,7 +224,7 @@ def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
 
 
 def is_proved_optimal(solution: NlpSolution) -> bool:
-    """Whether the value is the least one, to rounding."""
+    """Whether the value is proved to be the minimum, up to rounding."""
     rounding = OPTIMUM_VALUE_RTOL * abs(solution.value)
     return solution.gap is not None and solution.gap <= CLOSED_GAP * solution.unit + rounding
 
@@ -243,7 +243,8 @@ def _multistart(
     if centre is None:
         return None
     starting_points = [*choose_starts(problem, centre, starts, seed), *extra_starts]
-    # products of unknowns from 0 upwards are best searched by factors, sums by differences
+    # for products of unknowns with lower bound 0 logarithmic search variables are best, for sums
+    # linear ones
     ends = [
         search(problem, x, length, by_factors=k % 2 == 1) for k, x in enumerate(starting_points)
     ]
@@ -251,12 +252,12 @@ def _multistart(
     optima = _local_optima(problem, met, descend=descend)
     if not optima:
         return None
-    # a stationary point of a convex problem is no saddle
+    # a stationary point of a convex problem is not a saddle point
     if starts > 1 or not problem.convex:
         optima = _escape_saddles(problem, optima, length, seed)
     limit = min(optimum.value for optimum in optima) + _value_tolerance(optima)
     alike = [optimum for optimum in optima if optimum.value <= limit]
-    # of equal optima the one nearest 0 is reported, whatever the order of the searches
+    # among equal optima the one closest to 0 is reported, independent of the order of the searches
     lowest = min(alike, key=lambda optimum: float(np.linalg.norm(optimum.x)))
     more = [optimum.x for optimum in alike if optimum is not lowest]
     solution = _as_solution(lowest.problem, lowest.point)
@@ -288,7 +289,9 @@ def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
 def _local_optima(
     problem: NlpProblem, ends: Sequence[SearchEnd], *, descend: bool = True
 ) -> list[LocalOptimum]:
-    """Feasible optima at which searches ended, ascending, without those far above the lowest."""
+    """The distinct feasible optima at which searches ended, ascending, without those far above the
+    lowest.
+    """
     optima: list[LocalOptimum] = []
     for end in sorted(ends, key=lambda end: end.value):
         same = [k for k, optimum in enumerate(optima) if optimum.is_at(end.x, end.start_lengths)]
@@ -301,13 +304,13 @@ def _local_optima(
             for optimum in optima
             if end.value <= least + RIVAL_VALUE_TOLERANCE * optimum.units.goal
         ]
-        # polishing costs more than the search: ends that cannot be the best are not polished
+        # polishing costs more than the search, so ends that cannot be the best are not polished
         if optima and (not near or len(optima) >= MAX_LOCAL_OPTIMA):
             continue
         optimum = local_optimum(problem, end, descend=descend)
         if optimum.point.violation > FEASIBILITY_RTOL or not is_feasible(problem, optimum.x):
             continue
-        # two ends apart may be polished to one optimum
+        # two distant ends may be polished to the same optimum
         same = [k for k, other in enumerate(optima) if other.is_at(optimum.x, end.start_lengths)]
         if same:
             optima[same[0]] = replace(optima[same[0]], count=optima[same[0]].count + 1)
@@ -319,7 +322,7 @@ def _local_optima(
 def _escape_saddles(
     problem: NlpProblem, optima: list[LocalOptimum], length: int, seed: int
 ) -> list[LocalOptimum]:
-    """The optima, with those that searches reach from lower points around the best one."""
+    """The optima, including those that searches reach from lower points around the best one."""
     for _ in range(MAX_SADDLE_ESCAPES):
         lowest = min(optima, key=lambda optimum: optimum.value)
         lower = explore_neighbourhood(lowest.problem, lowest.point, seed).lowest
@@ -329,7 +332,7 @@ def _escape_saddles(
         start = lower * lowest.units.unknowns
         end = search(problem, start, length)
         value = float(problem.functions.at(start)[0][0])
-        # the lower point itself counts, as a search from it may go astray
+        # the lower point itself is included, since a search from it may fail
         ends = [SearchEnd(start, lowest.end.start_lengths, value)]
         ends += _feasible_ends(problem, end) if end is not None else []
         reached = [optimum for end in ends for optimum in _local_optima(problem, [end])]
@@ -347,13 +350,14 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     """The solution record of a feasible point, in the units of the expressions.
 
     Args:
-        problem: the problem in units that suit the point.
+        problem: the problem in units adapted to the point.
         end: the point.
     """
     assert problem.units is not None
     units = problem.units
     at_low, at_high = at_bounds(problem, end.x)
-    # the bounds, not `inner` ones, which stay a little inside where the slope is infinite
+    # the bounds themselves, not the `inner` ones, which are slightly inside where the slope is
+    # infinite
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
     room = duality_gap(problem, replace(end, x=x)) if problem.convex else None

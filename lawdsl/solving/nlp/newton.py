@@ -1,9 +1,9 @@
-"""A point near an optimum -> the point at which the optimality conditions hold to rounding.
+"""A point near an optimum -> the point at which the optimality conditions hold up to rounding.
 
-Each step of Newton's method solves the linear system of the Karush-Kuhn-Tucker conditions,
-[H A'; A 0] [d; m] = -[g; c], with the Hessian H of the Lagrangian and the slopes A of the active
-constraints c (Nocedal and Wright (2006), Numerical Optimization, section 18.1). Unknowns beside a
-bound with an infinite slope are included.
+Each step of Newton's method solves the linear system of the Karush-Kuhn-Tucker conditions, [H A'; A
+0] [d; m] = -[g; c], with the Hessian H of the Lagrangian and the slopes A of the active constraints
+c (Nocedal and Wright (2006), Numerical Optimization, section 18.1). Unknowns close to a bound with
+an infinite slope are included.
 """
 
 from __future__ import annotations
@@ -26,29 +26,32 @@ MAX_LOG_STEP = 8.0
 # Relative to the span of the unknown: within this distance of a bound with an infinite slope, steps
 # change the distance by factors.
 STEEP_REGION_SHARE = 1e-3
-# Consecutive steps without improvement: in general; with a bound at which a slope is infinite.
+# Consecutive steps without improvement before the method stops: in general, and with a bound at
+# which a slope is infinite.
 MAX_IDLE_STEPS = 4, 25
-MAX_OBJECTIVE_RISE = 1e-6  # in the objective's unit: a step towards feasibility may raise it
-STEEP_STEP_ROUNDS = 6  # in which the unknowns that a step takes too far are limited
+# in the objective's unit: a step towards feasibility may increase the objective by this
+MAX_OBJECTIVE_RISE = 1e-6
+STEEP_STEP_ROUNDS = 6  # rounds in which steps of steep unknowns that are too long are limited
 # Relative to the terms of a constraint: below it, a violation is rounding error.
 CONSTRAINT_RTOL = 1e-12
 CONVERGED_ERROR = 1e-14  # relative rounding error of slopes in float64
 
 
 def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
-    """Polish a point by Newton's method until the optimality conditions hold to rounding.
+    """Polish a point by Newton's method until the optimality conditions hold up to rounding.
 
     The distance of a steep unknown from its bound changes by at most a factor in each step.
 
     Args:
-        problem: the problem in units that suit x.
-        x: where it starts, shape (n,).
+        problem: the problem in units adapted to x.
+        x: the start, shape (n,).
 
     Returns:
-        The point of smallest error, with its multipliers; x itself if no step improves it.
+        The point with the smallest error, with its multipliers; x itself if no step improves it.
     """
     best = at_point = kkt_point(problem, x)
-    limit = best.values[0] + MAX_OBJECTIVE_RISE + CONSTRAINT_RTOL * abs(best.values[0])  # no saddle
+    # avoids saddle points
+    limit = best.values[0] + MAX_OBJECTIVE_RISE + CONSTRAINT_RTOL * abs(best.values[0])
     idle, patience = 0, MAX_IDLE_STEPS[int(np.any(problem.steep))]
     for _ in range(MAX_NEWTON_STEPS):
         if best.wrong <= CONVERGED_ERROR or idle > patience or not np.isfinite(at_point.wrong):
@@ -70,8 +73,8 @@ def lagrangian_hessian(
     objective as c_0 and w_0 = 1.
 
     Args:
-        problem: the problem in units that suit the point.
-        functions: the functions of the problem, with the symbols to differentiate by.
+        problem: the problem in units adapted to the point.
+        functions: the functions of the problem, with the symbols for differentiation.
         at_point: the point, with its multipliers.
         free: positions of the unknowns that are varied.
 
@@ -87,7 +90,7 @@ def lagrangian_hessian(
     columns = np.arange(len(free))
     points[free, columns] += h
     points[free, columns + len(free)] -= h
-    # the difference of the rounded points, not 2 h
+    # the difference of the rounded points, instead of 2 h
     width = points[free, columns] - points[free, columns + len(free)]
     slopes = functions.on(points)[1]
     # a weight of 0 times an infinite slope is nan
@@ -99,7 +102,7 @@ def lagrangian_hessian(
 def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -> Array:
     """Solve second d + first' m = -slope and first d = -values, by least squares of minimum norm.
 
-    The matrix is balanced first, because rows of very different size would be truncated.
+    The matrix is balanced first, because rows of very different magnitude would be truncated.
 
     Args:
         second: the Hessian of the Lagrangian, shape (n, n).
@@ -115,7 +118,7 @@ def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -
     size = np.max(np.abs(first), axis=1, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     first, values = first / size[:, None], (values.T / size).T
-    # the Hessian by differences is symmetric up to rounding only
+    # the Hessian by differences is symmetric only up to rounding
     matrix = np.block([[(second + second.T) / 2, first.T], [first, np.zeros((rows, rows))]])
     balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1, initial=0.0), 1e-300))
     right = (-np.concatenate([slope, values]).T * balance).T
@@ -125,8 +128,9 @@ def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -
 
 
 def _newton_step(problem: NlpProblem, at_point: KktPoint) -> Array:
-    """One step of Newton's method in the unknowns that are not at a bound. Steep ones that would
-    overshoot are limited first, and the step of the others is solved for again."""
+    """One step of Newton's method in the unknowns that are not at a bound. Steps of steep unknowns
+    that would overshoot are limited first, and the step of the others is computed again.
+    """
     rows, free = active_set(problem, at_point)
     if not len(free):
         return at_point.x
@@ -167,7 +171,7 @@ def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
     for steep, distance, sign in zip(
         problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
     ):
-        # a step in the logarithm of the distance: a straight one would overshoot the bound
+        # a step in the logarithm of the distance, since a straight one would overshoot the bound
         factor = np.exp(np.clip(sign * step / distance, -MAX_LOG_STEP, MAX_LOG_STEP))
         small = steep & (distance < STEEP_REGION_SHARE * problem.spans)
         step = np.where(
@@ -177,19 +181,19 @@ def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
 
 
 def _truncate_at_bounds(problem: NlpProblem, x: Array, step: Array) -> Array:
-    """The end of a step, which is cut at the first bound that it meets."""
+    """The end of a step, which is truncated at the first bound that it reaches."""
     low, high = problem.inner
     room = np.where(step < 0, (low - x) / step, np.where(step > 0, (high - x) / step, np.inf))
     shrinks = problem.steep[0] & (x - problem.low < STEEP_REGION_SHARE * problem.spans) & (step < 0)
     shrinks |= (
         problem.steep[1] & (problem.high - x < STEEP_REGION_SHARE * problem.spans) & (step > 0)
     )
-    # these steps were made multiplicative already and cannot reach the bound
+    # these steps are multiplicative already and cannot reach the bound
     room = np.where(shrinks, np.inf, room)
     steep = (problem.steep[0] & (step < 0)) | (problem.steep[1] & (step > 0))
-    room = np.where(steep, 0.9 * room, room)  # its bound is not reached by a straight step
+    room = np.where(steep, 0.9 * room, room)  # a straight step must not reach its bound
     share = min(1.0, float(np.min(room)))
     destination = np.clip(x + share * step, low, high)
     stopped = (room <= share) & ~steep
-    # exactly on the bound, which x + share * step would miss by rounding
+    # exactly on the bound, which x + share * step would miss due to rounding
     return np.where(stopped & (step < 0), low, np.where(stopped & (step > 0), high, destination))

@@ -1,4 +1,4 @@
-"""Options of a search for the optimum of several unknowns."""
+"""Options of a search for the optimum in several unknowns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class NlpOptions:
     """Options of the search for the optimum of a problem.
 
     Attributes:
-        starts: how many local searches there are, at least 1; None for as many as it takes: one
-            where that yields a certified optimum of a convex problem, else `DEFAULT_STARTS`.
+        starts: the number of local searches, at least 1; None for the default: one if that yields a
+            certified optimum of a convex problem, else `DEFAULT_STARTS`.
         seed: the seed of all random draws, at least 0; equal problems and options give equal
             solutions.
 

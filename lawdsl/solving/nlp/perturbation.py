@@ -1,6 +1,6 @@
 """A stationary point -> lower feasible points around it, and distant ones of equal value.
 
-A search that follows slopes stays at a saddle, and makes little progress where the objective has a
+A gradient-based search stops at a saddle point, and makes little progress where the objective has a
 kink. Here the objective is evaluated in many directions at many distances: directions of negative
 curvature of the Lagrangian within the active constraints first (Nocedal and Wright (2006),
 Numerical Optimization, section 12.5), then random ones.
@@ -21,10 +21,10 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-RANDOM_DIRECTIONS = 24  # each is followed in both senses
-STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the point
-# For the question whether equally good points lie far away: in a convex problem, a distant point is
-# as good only if all points before it are.
+RANDOM_DIRECTIONS = 24  # each direction is used in both senses
+STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units adapted to the point
+# For the test whether equally good points are far away: in a convex problem, a distant point is
+# equally good only if all points in between are.
 LONG_STEP_LENGTHS: Array = STEP_LENGTHS[STEP_LENGTHS >= 0.125]
 MIN_DECREASE = 1e-9  # in the objective's unit: a larger decrease is not rounding error
 EQUAL_OBJECTIVE = 1e-11  # in the objective's unit: a point no worse than this is equally good
@@ -35,7 +35,7 @@ DISTINCT_POINT_DISTANCE = 0.1
 AXIS_MAGNITUDES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
 AXIS_SHARES = np.linspace(0.0, 4.0, len(AXIS_MAGNITUDES))  # relative to the value of an unknown
 MAX_DESCENT_ROUNDS = 40  # moves to the lowest point of a neighbourhood
-# Relative to the terms of a constraint: by so much a point of the neighbourhood may violate it.
+# Relative to the terms of a constraint: permitted violation of a point of the neighbourhood.
 NEARBY_FEASIBILITY_RTOL = 1e-10
 FLOAT_EPS = float(np.finfo(float).eps)
 
@@ -45,8 +45,9 @@ class Neighbourhood:
     """Points around a point, in the units of its problem.
 
     Attributes:
-        lowest: the lowest feasible point; None where none is lower.
-        alike: the furthest feasible point of equal value, at the distance FAR; None without such.
+        lowest: the lowest feasible point; None if none is lower.
+        alike: the furthest feasible point of equal value, at least at the distance FAR; None if
+            there is none.
     """
 
     lowest: Array | None
@@ -82,7 +83,7 @@ def explore_neighbourhood(
     goal = _objective(problem, points, base + EQUAL_OBJECTIVE + rounding)
     best = int(np.argmin(goal))
     lowest = points[:, best] if goal[best] < base - least - rounding else None
-    # measured after clipping: a step that a bound cuts may not lead away at all
+    # measured after clipping, since a step that a bound truncates may not lead away at all
     away = np.max(np.abs(points - at_point.x[:, None]), axis=0)
     alike = (
         (goal <= base + EQUAL_OBJECTIVE + rounding)
@@ -94,17 +95,17 @@ def explore_neighbourhood(
 
 
 def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
-    """Search along each axis: one unknown takes values over its range while the others are fixed.
+    """Search along each axis: one unknown takes values in its range while the others are fixed.
 
-    Unknowns without two bounds take values of all magnitudes: a search that starts at none of the
-    magnitudes of the best point may end at a worse one.
+    Unknowns without two bounds take values of all magnitudes, since a search that starts at other
+    magnitudes than those of the best point may end at a worse one.
 
     Args:
         problem: the problem in units that suit the point.
         at_point: the point.
 
     Returns:
-        The lowest feasible point, shape (n,); None where none is lower than the given one.
+        The lowest feasible point, shape (n,); None if none is lower than the given one.
     """
     n, each = len(at_point.x), 2 * len(AXIS_MAGNITUDES)
     points = np.repeat(at_point.x[:, None], n * each, axis=1)
@@ -128,10 +129,12 @@ def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
 
 
 def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
-    """The objective at points, shape (points,); infinite where it is above `most`, has no value, or
-    a constraint is violated. Constraints and slopes are evaluated only where it is not above."""
+    """The objective at points, shape (points,); infinite where it exceeds `most`, is undefined, or
+    a constraint is violated. Constraints and slopes are evaluated only where it does not exceed
+    `most`.
+    """
     goal = problem.functions.values_on(points)[0]
-    # few points are lower, and slopes cost several times a value
+    # few points are lower, and slopes cost several times as much as a value
     low = np.flatnonzero(goal <= most)
     feasible = np.full(len(goal), np.inf)
     if len(low):
@@ -142,7 +145,7 @@ def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
 
 
 def _are_feasible(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
-    """The mask of points that are feasible to NEARBY_FEASIBILITY_RTOL and have an objective."""
+    """The mask of points that are feasible to NEARBY_FEASIBILITY_RTOL and have a defined objective."""
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
     change = np.abs(_zero_if_infinite(slopes[1:]))
     size = np.einsum("kip,ip->kp", change, np.abs(points))
@@ -157,8 +160,9 @@ def _zero_if_infinite(x: Array) -> Array:
 
 
 def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generator) -> Array:
-    """Directions that satisfy equations and active constraints to first order, or lead inside;
-    shape (n, directions)."""
+    """Directions that satisfy equations and active constraints to first order, or lead into the
+    interior; shape (n, directions).
+    """
     n = len(at_point.x)
     drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)
@@ -173,7 +177,7 @@ def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generato
 
 
 def _project_on_null_space(directions: Array, rows: Array) -> Array:
-    """Project directions on the null space of the given slopes."""
+    """Project directions onto the null space of the given gradients."""
     if not len(rows):
         return directions
     room = scipy.linalg.null_space(rows)
@@ -206,8 +210,8 @@ def descend_nearby(
 ) -> KktPoint:
     """Descend by moving repeatedly to the lowest point of the neighbourhood.
 
-    Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: near enough to an
-    optimum without a kink it converges at once.
+    Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: close to an optimum
+    without a kink it converges immediately.
 
     Args:
         problem: the problem in units that suit the point.

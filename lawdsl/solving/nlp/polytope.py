@@ -1,9 +1,10 @@
-"""Bounds and affine constraints -> implied bounds, a centre, vertices, and why they contradict.
+"""Bounds and affine constraints -> implied bounds, a centre, vertices, and the reasons for
+contradictions.
 
 The centre maximises t subject to a_k·x + |a_k|·w t <= b_k, with w the ranges of the unknowns: a
 Chebyshev centre (Boyd and Vandenberghe (2004), Convex Optimization, section 8.5.1) in the maximum
-norm, each unknown relative to its range. Implied bounds follow by propagation: each term of a row
-is at most what the bounds of the other terms admit.
+norm, each unknown relative to its range. Implied bounds are computed by propagation: the bounds of
+the other terms of a row limit each term.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_SEPARATE_TERMS = 64
 FLOAT_EPS = float(np.finfo(float).eps)
 # Multiple of the rounding error of one bound: the error of bounds that follow from each other.
 ROUNDING_FACTOR = 16
-# Relative to the magnitude of an unknown: its bounds may cross by so much through rounding.
+# Relative to the magnitude of an unknown: its bounds may cross by so much due to rounding.
 CROSSED_BOUNDS_RTOL = 1e-9
 
 
@@ -44,8 +45,8 @@ class Polytope:
         low, high: the bounds, shape (n,), which may be infinite.
         slopes: shape (rows, n).
         offsets: shape (rows,).
-        equality: whether a row is one, shape (rows,).
-        rows: which constraints of the problem the rows are.
+        equality: whether each row is an equality, shape (rows,).
+        rows: the indices of the rows among the constraints of the problem.
     """
 
     low: Array
@@ -56,11 +57,11 @@ class Polytope:
     rows: NDArray[np.int64]
 
     def in_units(self, columns: Array, rows: Array) -> Polytope:
-        """Express the polytope with each unknown and each constraint in another unit.
+        """Express the polytope in other units of the unknowns and constraints.
 
         Args:
             columns: the units of the unknowns, shape (n,).
-            rows: those of all constraints of the problem, shape (constraints,).
+            rows: the units of all constraints of the problem, shape (constraints,).
 
         Returns:
             The polytope, with numbers divided by these units.
@@ -77,9 +78,9 @@ class Polytope:
 
     @property
     def tightened(self) -> tuple[Array, Array]:
-        """Bounds that follow from all conditions together, each shape (n,).
+        """Bounds implied by all conditions together, each of shape (n,).
 
-        A lower one above an upper one shows that no point is feasible. They are no wider than the
+        If a lower bound exceeds an upper one, no point is feasible. They are no wider than the
         declared ones.
         """
         return self._implied[:2]
@@ -91,7 +92,9 @@ class Polytope:
 
     @cached_property
     def _implied(self) -> tuple[Array, Array, Array]:
-        """The tightened bounds, and the largest allowance for rounding in those of each unknown."""
+        """The tightened bounds, and the largest allowance for rounding errors in the bounds of each
+        unknown.
+        """
         low, high, slack = self.low.copy(), self.high.copy(), np.zeros(len(self.low))
         for _ in range(TIGHTENING_ROUNDS):
             for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
@@ -109,17 +112,17 @@ class Polytope:
         return np.where((magnitudes > 0) & np.isfinite(magnitudes), magnitudes, 1.0)
 
     @cached_property
-    def several(self) -> Mask:
-        """The rows that are not bounds of an unknown (not one coefficient), shape (rows,)."""
+    def proper_rows(self) -> Mask:
+        """The mask of rows that are not bounds of one unknown, shape (rows,)."""
         return np.asarray((self.slopes != 0).sum(axis=1) != 1)
 
     @cached_property
     def natural(self) -> tuple[Array, Array]:
-        """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme
-        is solved to absolute tolerances.
+        """Units of unknowns and rows in which lengths and slopes are about 1, since linear
+        programmes are solved to absolute tolerances.
         """
         low, high = self.tightened
-        if np.any(low > high):  # contradictions are as large as the rows, not as the unknowns
+        if np.any(low > high):  # contradictions have the magnitude of the rows, not of the unknowns
             low, high = self.low, self.high
         ends = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
         with np.errstate(all="ignore"):
@@ -135,7 +138,8 @@ class Polytope:
 
         Args:
             objective: its coefficients, shape (n,), or (n + 1,) with `extra`.
-            extra: the column of a further unknown t >= 0, shape (rows,), whose cost comes last.
+            extra: the column of a further unknown t >= 0, shape (rows,), whose cost is the last
+                coefficient.
 
         Returns:
             SciPy's `OptimizeResult`, in the units of the polytope.
@@ -165,9 +169,10 @@ class Polytope:
 
     @cached_property
     def centre(self) -> Array | None:
-        """A point as far as possible from all bounds and inequalities; None where none is feasible.
+        """A point as far as possible from all bounds and inequalities; None if no point is
+        feasible.
 
-        Where magnitudes differ too much for a linear programme, a point between the bounds.
+        If magnitudes differ too much for a linear programme, it is a point between the bounds.
         """
         low, high = self.tightened
         if np.any(low - high > CROSSED_BOUNDS_RTOL * self._reach):
@@ -179,7 +184,7 @@ class Polytope:
         low, high = low / columns, high / columns
         with np.errstate(invalid="ignore"):
             width = np.where(below & above, np.maximum(high - low, 0.0), 1.0)
-        use = self.several & ~self.equality
+        use = self.proper_rows & ~self.equality
         n = len(low)
         eye, column = np.eye(n), width[:, None]
         matrix = np.vstack(
@@ -191,28 +196,30 @@ class Polytope:
         )
         right = np.concatenate([b[use], -low[below], high[above]])
         equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
-        # t is a share of the ranges: half of a range is the middle
+        # t is relative to the ranges: half of a range is the middle
         bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
         cost = np.append(np.zeros(n), -1.0)
         programme = _linear_programme(cost, matrix, right, equal, b[self.equality], bounds)
         if programme.status in (INFEASIBLE, UNBOUNDED):
             return None
         x = programme.x[:n] if programme.status == 0 else _point_between_bounds(low, high)
-        # bounds crossed by rounding: clip needs them in order
+        # bounds may have crossed due to rounding, but clip requires ordered bounds
         return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
 
     @cached_property
     def _reach(self) -> Array:
-        """The magnitude of each unknown, to which rounding of its bounds is relative."""
+        """The magnitude of each unknown, relative to which rounding errors of its bounds are
+        measured.
+        """
         ends = np.abs([self.low, self.high, *self.tightened])
         return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
 
     def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
-        """Give vertices that minimise linear objectives with normally distributed coefficients.
+        """Return vertices that minimise linear objectives with normally distributed coefficients.
 
         Args:
             count: the number of directions.
-            rng: draws the directions.
+            rng: the random generator of the directions.
 
         Returns:
             Points of shape (n,), one for each linear programme that has a solution.
@@ -228,9 +235,9 @@ class Polytope:
         """Remove one row, or one bound of an unknown.
 
         Args:
-            row: the number of a row.
-            low: the number of an unknown whose lower bound is removed.
-            high: the number of an unknown whose upper bound is removed.
+            row: the index of a row.
+            low: the index of an unknown whose lower bound is removed.
+            high: the index of an unknown whose upper bound is removed.
 
         Returns:
             The larger polytope.
@@ -255,7 +262,8 @@ def _linear_programme(
 ) -> scipy.optimize.OptimizeResult:
     """Minimise cost·x subject to a·x <= b, equal·x = to and bounds of shape (n, 2); SciPy's result.
 
-    A row whose offset is infinite in its unit says nothing, or excludes all; SciPy takes no such.
+    A row whose offset is infinite in its unit either has no effect or excludes all points; SciPy
+    does not accept such rows.
     """
     b, to = np.clip(b, -LARGEST_FLOAT, LARGEST_FLOAT), np.clip(to, -LARGEST_FLOAT, LARGEST_FLOAT)
     usable = all(np.isfinite(part).all() for part in (cost, a, b, equal, to))
@@ -265,26 +273,27 @@ def _linear_programme(
 
 
 def _point_between_bounds(low: Array, high: Array) -> Array:
-    """A point between bounds, near the one that is finite, or near 0."""
+    """A point between bounds, close to a single finite bound, or to 0 without any."""
     low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, -1.0))
     high = np.where(np.isfinite(high), high, low + 2.0)
-    # halved first: the sum of two large bounds overflows
+    # halved first, since the sum of two large bounds overflows
     return np.asarray(low / 2 + high / 2)
 
 
 def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
-    """Tighten bounds by row x + offset <= 0: each term is at most what the bounds of the others
-    admit. A bound is widened by the rounding of its computation, and `slack` is raised to it."""
+    """Tighten bounds by row x + offset <= 0: the bounds of the other terms limit each term. A bound
+    is widened by the rounding error of its computation, and `slack` is increased to it.
+    """
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)
-    # two terms without a bound leave every other term without one
+    # with two unbounded terms no other term is bounded
     if np.sum(~finite) > 1:
         return
     terms = [offset, *least[finite].tolist()]
     if not sum(map(abs, terms)) <= LARGEST_FLOAT:  # beyond the range of floats there is no bound
         return
-    # fsum rounds once, so the room for rounding depends on the terms only, not on their order
+    # fsum rounds once, so the allowance for rounding depends only on the terms, not on their order
     total, size = math.fsum(terms), math.fsum(map(abs, terms))
     eps = (len(terms) + 4) * FLOAT_EPS
     for k, i in enumerate(used):
@@ -293,7 +302,7 @@ def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: f
         elif not finite.all():
             continue
         elif len(used) <= MAX_SEPARATE_TERMS:
-            # subtracting a term from the total would cancel its digits
+            # subtracting a term from the total would cause cancellation
             rest = [term for j, term in enumerate(terms) if j != k + 1]
             others, rounding = math.fsum(rest), eps * math.fsum(map(abs, rest))
         else:
@@ -311,9 +320,9 @@ def least_violation(
 ) -> tuple[Array, Array, Array, Sequence[tuple[str, int]]] | None:
     """Minimise t subject to slopes x + offsets <= t sizes, for a polytope without points.
 
-    The multipliers of that minimum are weights with which the rows contradict each other (Farkas
-    (1902)), so that rows without a weight are not part of the contradiction. Their accuracy is that
-    of float64.
+    The multipliers at that minimum are weights with which the rows contradict each other (Farkas
+    (1902)); rows with weight 0 are not part of the contradiction. They have the accuracy of
+    float64.
 
     Args:
         polytope: the bounds and rows.
@@ -321,10 +330,10 @@ def least_violation(
     Returns:
         The minimiser x, shape (n,); each row's share in the contradiction; its weight in it, with
         the sign of an equality; and the bounds in it, as pairs of a kind and the number of the
-        unknown. None where magnitudes differ too much for a linear programme.
+        unknown. None if magnitudes differ too much for a linear programme.
     """
     equal = polytope.equality
-    # an equation is two inequalities, so that its violation counts in either direction
+    # an equation is two inequalities, so that its violation is counted in both directions
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
     b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
     rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LOG_SCALE_RATIO = 100.0  # ratio of the bounds above which the logarithm of an unknown is searched
-# Relative to the span of the unknown: its least distance from a bound with an infinite slope.
+# Relative to the span of the unknown: its smallest distance from a bound with an infinite slope.
 STEEP_BOUND_INSET = 1e-250
 
 
@@ -40,12 +40,12 @@ class NlpProblem:
     """Minimise an objective subject to bounds and constraints.
 
     Attributes:
-        objective: what is minimised.
+        objective: the minimised expression.
         unknowns: each with its lower and upper bound, which may be infinite.
         constraints: the other conditions.
-        values: those of all other symbols.
-        units: of the numbers below; None where they are those of the expressions.
-        original: the same problem in the units of its expressions; None for that itself.
+        values: the values of all other symbols.
+        units: the units of the numerical methods; None for those of the expressions.
+        original: the same problem in the units of its expressions; None if it is in these units.
     """
 
     objective: sp.Expr
@@ -56,12 +56,12 @@ class NlpProblem:
     original: NlpProblem | None = None
 
     def in_units_at(self, x: Array, usual: Array | None = None) -> NlpProblem:
-        """Express the problem in units that suit a point.
+        """Express the problem in units adapted to a point.
 
         Args:
             x: the point, shape (n,), in the units of the expressions.
-            usual: the length of an unknown without two bounds that is at its bound, or at 0, or
-                very near; if not given, 1 for one that is exactly there.
+            usual: the length of an unknown without two bounds that is at, or very close to, its
+                bound or 0; by default 1 for an unknown exactly there.
 
         Returns:
             The problem with `units`, and with `original` set.
@@ -70,16 +70,16 @@ class NlpProblem:
         low, high = unscaled.polytope.tightened
         lengths = lengths_at(x, low, high, unscaled.decades, usual)
         varied, values = unscaled._variation(x, lengths)
-        # a constraint that is violated and does not vary here is violated by 1
+        # a constraint that is violated and does not vary here has the violation 1
         sizes = power_of_two(np.where(varied > 0, varied, np.abs(values)))
         units = Units(float(sizes[0]), power_of_two(lengths), sizes[1:])
         return replace(self, units=units, original=unscaled)
 
     def goal_scale(self, x: Array, lengths: Array) -> float:
-        """Give the variation of the objective near a point, in the units of the expressions.
+        """Return the variation of the objective near a point, in the units of the expressions.
 
-        Near means within a length of each unknown, but at most max(|x|, 1): an unknown that is
-        searched by its logarithm may have a length of many magnitudes.
+        The neighbourhood extends over the length of each unknown, but at most max(|x|, 1), since an
+        unknown that is searched by its logarithm may have a very large length.
 
         Args:
             x: the point, shape (n,), in the units of the expressions.
@@ -92,11 +92,11 @@ class NlpProblem:
         return float((self.original or self)._variation(x, near)[0][0])
 
     def _variation(self, x: Array, lengths: Array) -> tuple[Array, Array]:
-        """By how much the objective and the constraints vary within lengths, and their values."""
+        """The variation of the objective and the constraints over given lengths, and their values."""
         low, high = self.polytope.tightened
         n = len(x)
         points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
-        # inside the bounds: beyond them a law may have no value
+        # inside the bounds, beyond which a law may be undefined
         points[each, each] = np.clip(x - CURVATURE_STEP * lengths, low, high)
         points[each, each + n] = np.clip(x + CURVATURE_STEP * lengths, low, high)
         values, slopes = self.functions.on(points)
@@ -105,13 +105,13 @@ class NlpProblem:
 
     @property
     def low(self) -> Array:
-        """The least value of each unknown, shape (n,)."""
+        """The lower bound of each unknown, shape (n,)."""
         low = np.array([low for low, _ in self.unknowns.values()], dtype=np.float64)
         return low if self.units is None else low / self.units.unknowns
 
     @property
     def high(self) -> Array:
-        """The greatest value of each unknown, shape (n,)."""
+        """The upper bound of each unknown, shape (n,)."""
         high = np.array([high for _, high in self.unknowns.values()], dtype=np.float64)
         return high if self.units is None else high / self.units.unknowns
 
@@ -145,12 +145,12 @@ class NlpProblem:
 
     @cached_property
     def equality(self) -> Mask:
-        """For each constraint whether it is an equality."""
+        """Whether each constraint is an equality, shape (constraints,)."""
         return np.array([c.equality for c in self.constraints], dtype=bool)
 
     @cached_property
     def functions(self) -> NlpFunctions:
-        """Its functions by the unknowns."""
+        """The functions of the problem and their derivatives with respect to the unknowns."""
         return NlpFunctions(self, list(self.unknowns))
 
     @cached_property
@@ -168,12 +168,12 @@ class NlpProblem:
             return self.original.polytope.in_units(units.unknowns, units.constraints)
         affine = [k for k, shape in enumerate(self.shapes[1:]) if shape == "affine"]
         affine_rows_at = self._rows(affine, np.minimum(np.maximum(0.0, self.low), self.high))
-        if None in affine_rows_at:  # a kink, or an end at which a part has no value
+        if None in affine_rows_at:  # a kink, or a bound at which a part is undefined
             inside = self._rows(affine, box_midpoint(self.low, self.high))
             affine_rows_at = [
                 one or other for one, other in zip(affine_rows_at, inside, strict=True)
             ]
-        # a row without certain coefficients stays a constraint, but no bound follows from it
+        # a row without certified coefficients remains a constraint, but no bound follows from it
         certain_rows = [
             (k, row) for k, row in zip(affine, affine_rows_at, strict=True) if row is not None
         ]
@@ -185,8 +185,9 @@ class NlpProblem:
         return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
 
     def _rows(self, numbers: Sequence[int], x: Array) -> list[tuple[Array, float] | None]:
-        """Slopes and offsets of affine constraints from an evaluation at a point. They are
-        correctly rounded, so that bounds which follow from them are certain."""
+        """The coefficients and offsets of affine constraints from an evaluation at a point. They
+        are rounded outward, so that implied bounds are valid.
+        """
         inputs = [*x.tolist(), *self.values.values()]
         return affine_rows(self.functions.tape, [k + 1 for k in numbers], inputs, len(x))
 
@@ -216,13 +217,17 @@ class NlpProblem:
 
     @cached_property
     def spans(self) -> Array:
-        """The range of each unknown, the unit of lengths; 1 where it is unbounded; shape (n,)."""
+        """The range of each unknown, which is the unit of lengths; 1 if it is unbounded; shape
+        (n,).
+        """
         low, high = self.polytope.tightened
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
 
     @cached_property
     def steep(self) -> tuple[Mask, Mask]:
-        """Masks of unknowns with an infinite slope, or no value, at their lower and upper bound."""
+        """The masks of unknowns with an infinite slope, or an undefined value, at their lower and
+        upper bound.
+        """
         if self.original is not None:
             return self.original.steep
         low, high = self.polytope.tightened
@@ -239,7 +244,7 @@ class NlpProblem:
 
     @cached_property
     def inner(self) -> tuple[Array, Array]:
-        """The bounds, but the next numbers inside where an unknown is steep."""
+        """The bounds, replaced by the adjacent floats inside where an unknown is steep."""
         inset = STEEP_BOUND_INSET * self.spans
         low = np.maximum(np.nextafter(self.low, np.inf), self.low + inset)
         high = np.minimum(np.nextafter(self.high, -np.inf), self.high - inset)
@@ -248,18 +253,18 @@ class NlpProblem:
 
     @cached_property
     def decades(self) -> Mask:
-        """The mask of unknowns that are positive and range over decades."""
+        """The mask of positive unknowns that range over decades."""
         low, high = self.polytope.tightened
         return (self.low > 0) & np.isfinite(high) & (high > LOG_SCALE_RATIO * low)
 
     def lengths(self, x: Array) -> Array:
-        """The lengths at x to which changes of the unknowns are relative, shape (n,)."""
+        """The lengths at x relative to which changes of the unknowns are measured, shape (n,)."""
         return np.where(self.decades, x, self.spans)
 
     @cached_property
     def reference(self) -> float:
         """The largest slope of the objective at the centre of the domain, times the lengths of the
-        unknowns; 1 in units that suit a point.
+        unknowns; 1 in units adapted to a point.
         """
         if self.units is not None:
             return 1.0
@@ -302,9 +307,11 @@ class NlpFunctions:
         return self._slopes.tape
 
     def at(self, x: Array) -> tuple[Array, Array]:
-        """Values, (1 + constraints,), and slopes, (1 + constraints, by), at unknowns (n,)."""
-        # SLSQP asks for the objective, each kind of constraint and their slopes at one point in
-        # turn; bytes tell -0.0 from 0.0 and compare nan
+        """Values, (1 + constraints,), and derivatives, (1 + constraints, variables), at unknowns
+        (n,).
+        """
+        # SLSQP requests the objective, each kind of constraint and their derivatives at one point
+        # in turn; bytes distinguish -0.0 from 0.0 and compare nan as equal
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
             values, slopes = self.on(x[:, None])
@@ -312,8 +319,9 @@ class NlpFunctions:
         return self._last[1]
 
     def on(self, points: Array) -> tuple[Array, Array]:
-        """Values, (1 + constraints, points), and slopes, (1 + constraints, by, points), at many
-        points, shape (n, points)."""
+        """Values, (1 + constraints, points), and derivatives, (1 + constraints, variables, points),
+        at many points, shape (n, points).
+        """
         values, slopes = self._slopes.values_and_gradients(self._inputs(points))
         if self._units is None:
             return values, slopes
@@ -333,7 +341,8 @@ class NlpFunctions:
 
 
 def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
-    """Split a sum into its terms, a factor without unknowns multiplied into each.
+    """Split a sum into its terms, with factors that do not contain unknowns multiplied into each
+    term.
 
     Args:
         expression: a sum, or a factor times a sum.
@@ -348,7 +357,7 @@ def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr
 
 @lru_cache(maxsize=32)
 def _compile_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) -> Tape:
-    """Once for all values of the inputs."""
+    """Compile once, for all values of the inputs."""
     return compile_tape(terms, inputs)
 
 
@@ -356,12 +365,12 @@ def _compile_terms(terms: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...]) ->
 def _compile_slopes(
     expressions: tuple[sp.Expr, ...], inputs: tuple[sp.Symbol, ...], variables: tuple[int, ...]
 ) -> Slopes:
-    """Once for all values of the inputs."""
+    """Compile once, for all values of the inputs."""
     return Slopes(compile_tape(expressions, inputs), variables)
 
 
 def box_midpoint(low: Array, high: Array) -> Array:
-    """Give a point inside a box, near its finite bounds where it is unbounded.
+    """Return a point inside a box, close to its finite bounds if it is unbounded.
 
     Args:
         low: lower bounds, shape (n,), which may be -inf.
@@ -379,13 +388,13 @@ def box_midpoint(low: Array, high: Array) -> Array:
 
 @dataclass(frozen=True)
 class UnboundedPath:
-    """Feasible points along which the objective falls.
+    """Feasible points along which the objective decreases.
 
     Attributes:
-        points: shape (points, n), further and further out.
-        values: the values of the objective there.
-        endless: whether it falls by as much in each decade as in the last one, so that it has no
-            least value; otherwise it comes nearer and nearer to a value that no point has.
+        points: the points, shape (points, n), at increasing distances.
+        values: the values of the objective at the points.
+        endless: whether it decreases by equal amounts in each decade, so that it is unbounded
+            below; otherwise it converges to a value that is not attained.
     """
 
     points: Array
@@ -400,7 +409,8 @@ class Shortfall:
     Attributes:
         name: the name of the constraint, or of the unknown whose bound it is.
         kind: constraint, low or high.
-        amount: the value of an expression `<= 0` or `= 0` then; the distance a bound moves.
+        amount: the required value of an expression `<= 0` or `= 0`; or the distance that a bound
+            must move.
     """
 
     name: str
@@ -410,41 +420,44 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class NlpSolution:
-    """The best point that was found, and what is known of it.
+    """The best point that was found, and its certificates.
 
-    With the multipliers m of the constraints c, the slopes of f + m·c by the unknowns vanish
-    between the bounds: one unit more of room changes the best value by -m.
+    With the multipliers m of the constraints c, the slopes of f + m·c with respect to the unknowns
+    vanish between the bounds: relaxing a constraint by one unit changes the optimal value by -m.
 
     Attributes:
-        feasible: whether all conditions are met to `violation`; else x violates them least.
+        feasible: whether all conditions are satisfied to `violation`; else x minimises the
+            violations.
         x: the unknowns, shape (n,).
-        value: the objective there.
+        value: the objective at x.
         multipliers: the multipliers of the constraints, shape (constraints,); those of inequalities
             are >= 0.
-        low, high: those of the bounds, shape (n,), >= 0.
-        active: names of the inequalities that hold x back.
+        low, high: the multipliers of the bounds, shape (n,), >= 0.
+        active: names of the active inequalities.
         at_low, at_high: names of the unknowns at a bound.
-        violation: the largest of a constraint, for certain, relative to its size: the sum of its
-            absolute terms, or what it changes by over the lengths of the unknowns. Where nothing is
-            feasible, in the constraint's own unit. Bounds are never violated.
-        residual: how far the slopes are from vanishing, relative to those of the objective there
-            or amid the domain.
-        starts: how many searches there were.
-        agreed: how many of them led to this point.
-        equal: how many of them led to this value, here or at another point.
+        violation: a certified bound on the violation of any constraint, relative to its size: the
+            sum of its absolute terms, or its change over the lengths of the unknowns. If no point
+            is feasible, it is in the constraint's own unit. Bounds are never violated.
+        residual: the residual of the stationarity condition, relative to the slopes of the
+            objective at x or at the centre of the domain.
+        starts: the number of searches.
+        agreed: the number of searches that reached this point.
+        equal: the number of searches that reached this value, at this or another point.
         others: further points of the same value, each shape (n,).
-        flat: a point of the same value that belongs to no isolated optimum; None where none was
-            seen.
-        convex: whether the problem is, for certain.
-        gap: the value exceeds the least one by no more than this; None where that is not known.
-            Where nothing is feasible, that of the violation, relative to it.
-        unit: by how much the objective varies near x: what small differences are compared with.
-        start_lengths: the lengths of the unknowns where the search started, shape (n,); None for 1.
-        unbounded_path: feasible points along which the objective falls for ever; None where none
-            were seen.
-        proved_infeasible: where nothing is feasible, whether that is certain.
-        conflict: where nothing is feasible, names of the conditions that exclude each other.
-        shortfalls: of those of them that could give way alone.
+        flat: a point of the same value on a plateau, which is not an isolated optimum; None if none
+            was found.
+        convex: whether the problem is certified to be convex.
+        gap: a bound on the excess of the value over the minimum; None if none is known. If no point
+            is feasible, the relative gap of the violation.
+        unit: the variation of the objective near x, relative to which small differences are
+            measured.
+        start_lengths: the lengths of the unknowns at the start of the search, shape (n,); None for
+            1.
+        unbounded_path: feasible points along which the objective decreases indefinitely; None if
+            none were found.
+        proved_infeasible: if no point is feasible, whether that is proved.
+        conflict: if no point is feasible, the names of the conditions that exclude each other.
+        shortfalls: the shortfalls of those conditions whose relaxation alone would be sufficient.
     """
 
     feasible: bool

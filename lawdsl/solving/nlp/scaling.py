@@ -1,9 +1,9 @@
-"""A point of a problem -> units in which every number of the problem near it is about 1.
+"""A point of a problem -> units in which all numbers of the problem near it are about 1.
 
 Whether a slope vanishes, a constraint is active or a linear system is singular is decided by
-comparison with numbers near 1. A goal in FLOP, a model size in parameters and a share are brought
-to such numbers here, once, so that no decision depends on the units that a question is written in.
-Units are powers of two: a change of units rounds nothing.
+comparison with numbers near 1. A goal in FLOP, a model size in parameters and a share are scaled to
+such numbers here, once, so that no decision depends on the units of the question. Units are powers
+of two, so that a change of units causes no rounding errors.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CURVATURE_STEP = 1e-3  # in units: distance of the slopes from which curvature is computed
-# Relative to its usual length: nearer to a bound, the unit of an unknown is its usual length.
+CURVATURE_STEP = 1e-3  # in units: distance of the gradients from which curvature is computed
+# Relative to its default length: closer to a bound, the unit of an unknown is its default length.
 NEAR_BOUND_SHARE = 1e-5
 # Relative to the distance between the bounds: within this distance of a bound, the unit of an
-# unknown is that distance.
+# unknown is its distance from the bound.
 NEAR_END_SHARE = 1e-3
 # Relative to the distance between the bounds: within this distance of a bound, an unknown is at the
-# bound but for rounding.
+# bound up to rounding.
 AT_END_SHARE = 1e-10
-# Far inside the exponents of float64, so that products with numbers near 1 stay finite.
+# Well inside the exponent range of float64, so that products with numbers near 1 stay finite.
 SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 
 
@@ -34,9 +34,9 @@ class Units:
     """Units of the objective, the unknowns and the constraints.
 
     Attributes:
-        goal: of the objective.
-        unknowns: of each unknown, shape (n,).
-        constraints: of each constraint, shape (constraints,).
+        goal: the unit of the objective.
+        unknowns: the unit of each unknown, shape (n,).
+        constraints: the unit of each constraint, shape (constraints,).
     """
 
     goal: float
@@ -50,7 +50,9 @@ class Units:
 
 
 def power_of_two(size: Array) -> Array:
-    """The powers of two next below positive numbers; 1 for what is zero or not finite."""
+    """The largest powers of two not above positive numbers; 1 for numbers that are zero or not
+    finite.
+    """
     usable = np.isfinite(size) & (size > 0)
     # frexp has its mantissa in [1/2, 1)
     exponent = np.frexp(np.where(usable, size, 1.0))[1] - 1
@@ -58,18 +60,18 @@ def power_of_two(size: Array) -> Array:
 
 
 def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | None) -> Array:
-    """Give the change of each unknown that counts as a large one at a point.
+    """Return the length of each unknown at a point: the change that counts as large.
 
-    An unknown that extends over decades changes by factors, so its length is its value; one between
-    two bounds has the length of their distance, unless it is very near to one of them; any other
-    its distance from its bound, or from 0.
+    An unknown that ranges over decades changes by factors, so its length is its value; for an
+    unknown between two bounds it is their distance, unless the unknown is very close to one of
+    them; otherwise it is the distance from the bound, or from 0.
 
     Args:
         x: the point, shape (n,).
         low, high: the bounds, shape (n,), which may be infinite.
-        decades: which unknowns extend over decades, shape (n,).
-        usual: the length of an unknown that is at its bound, or at 0, or very near; if not given, 1
-            for one that is exactly there.
+        decades: the mask of unknowns that range over decades, shape (n,).
+        usual: the length of an unknown that is at, or very close to, its bound or 0; by default 1
+            for an unknown exactly there.
 
     Returns:
         Shape (n,), > 0.
@@ -87,7 +89,7 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
 
 
 def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
-    """Give the distance of unknowns from the nearest finite bound, or from 0 without one.
+    """Return the distance of unknowns from the nearest finite bound, or from 0 without one.
 
     Args:
         x: the unknowns, shape (n,).
@@ -105,12 +107,12 @@ def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Arr
 
     Args:
         slopes: the slopes at a point, shape (functions, n).
-        ahead, behind: their slopes by unknown i at STEP lengths of it to either side, shape
-            (functions, n).
+        ahead, behind: their derivatives with respect to unknown i at STEP lengths of it on either
+            side, shape (functions, n).
         lengths: the lengths of the unknowns, shape (n,).
 
     Returns:
-        Shape (functions,); 0 where it is not known.
+        Shape (functions,); 0 if it is not known.
     """
     first = np.abs(slopes * lengths)
     second = np.abs((ahead - behind) * lengths) / (2 * CURVATURE_STEP)

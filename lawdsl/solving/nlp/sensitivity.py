@@ -1,6 +1,7 @@
-"""A solution -> the derivatives of the optimum and of its value by the constants of the problem.
+"""A solution -> the derivatives of the optimum and of its value with respect to the constants of
+the problem.
 
-With L = f + m·c and the active constraints c, the derivatives by a constant s solve
+With L = f + m·c and the active constraints c, the derivatives with respect to a constant s solve
 [L_xx c_x'; c_x 0] [dx/ds; dm/ds] = -[L_xs; c_s], and df*/ds = dL/ds (Fiacco (1983), Introduction to
 Sensitivity and Stability Analysis in Nonlinear Programming, chapter 3).
 """
@@ -24,25 +25,25 @@ Array = NDArray[np.float64]
 def sensitivities(
     problem: NlpProblem, solution: NlpSolution, symbols: Sequence[sp.Symbol]
 ) -> dict[sp.Symbol, tuple[Array, float]]:
-    """Differentiate a solution by constants of its problem.
+    """Differentiate a solution with respect to constants of its problem.
 
-    The derivative of the value is that of the Lagrangian (the envelope theorem). That of x follows
-    from the optimality conditions with the active set fixed: unknowns at a bound do not move. Where
-    the conditions do not determine x (an optimum that is not isolated), it is that of minimum norm;
-    nan where slopes are infinite.
+    The derivative of the value is that of the Lagrangian (envelope theorem). That of x follows from
+    the optimality conditions with a fixed active set: unknowns at a bound do not move. If the
+    conditions do not determine x (an optimum that is not isolated), the derivative of minimum norm
+    is returned; nan if slopes are infinite.
 
     Args:
         problem: the problem.
         solution: its solution, which must be feasible.
-        symbols: among `problem.values`.
+        symbols: symbols in `problem.values`.
 
     Returns:
-        Symbol -> derivative of x, shape (n,), and of the value.
+        Symbol -> derivative of x, shape (n,), and derivative of the value.
     """
     problem = problem.in_units_at(solution.x, solution.start_lengths)
     assert problem.units is not None
     units = problem.units
-    # at a steep bound slopes are infinite: the point beside it is used
+    # at a steep bound slopes are infinite, so an adjacent point is used
     at_point = kkt_point(problem, np.clip(solution.x / units.unknowns, *problem.inner))
     n = len(at_point.x)
     functions = NlpFunctions(problem, [*problem.unknowns, *symbols])

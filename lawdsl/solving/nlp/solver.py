@@ -1,7 +1,8 @@
-"""A question with several unknowns, in algebra -> its answer, with its certificates.
+"""A question with several unknowns, in algebra -> its answer, with certificates.
 
-`certificates` verifies feasibility by intervals. A convex question has a certified duality gap,
-which bounds how much better other choices are; else the evidence is the number of equal starts.
+`certificates` verifies feasibility by interval arithmetic. A convex question has a certified
+duality gap, which bounds the improvement by other choices; otherwise the evidence is the number of
+searches that agree.
 """
 
 from __future__ import annotations
@@ -69,15 +70,17 @@ Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
-# Relative gap of the least violation: with a larger gap that violation is not a certain lower bound.
+# Relative gap of the smallest violation: with a larger gap that violation is not a certified lower
+# bound.
 CLOSED_VIOLATION_GAP = 1e-3
 NO_DERIVATIVES = (
     "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
     "no sensitivities and no intervals"
 )
-# An unbounded unknown beyond this is not at an optimum but diverges.
+# An unbounded unknown beyond this diverges instead of being at an optimum.
 UNBOUNDED_VALUE = 1e35
-MIN_AGREEING_STARTS = 2  # with fewer, an optimum that is not proved gets a warning
+# with fewer agreeing searches, an optimum that is not proved causes a warning
+MIN_AGREEING_STARTS = 2
 
 
 class NlpSolver:
@@ -101,12 +104,13 @@ class NlpSolver:
         return FitUncertainty.of(self.formulated.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
-        """Answer the question; the status of the answer says whether there is an optimum.
+        """Answer the question; the status of the answer states whether there is an optimum.
 
         Args:
             values: symbol -> value of all symbols but the unknowns.
-            level, seed: of the intervals, 0.95 for 95 %; of the starting points.
-            proofs: has no effect; it makes all solvers callable alike.
+            level, seed: the level of the intervals, 0.95 for 95 %; the random seed of the starting
+                points.
+            proofs: ignored; present so that all solvers have the same signature.
         """
         scales, full_problem = self._scaled_problem(values)
         fixed = determined_unknowns(full_problem)
@@ -158,7 +162,7 @@ class NlpSolver:
         values: Values,
         seed: int,
     ) -> Answer:
-        """The answer if no strict inequality holds with equality there; else its revised status."""
+        """The answer if no strict inequality is active; else its revised status."""
         ends = [_strict_bounds(u.bounds, values) for u in self.unknowns]
         rows = np.array([c.strict for c in self.conditions], dtype=bool)
         strict = StrictInequalities(
@@ -190,7 +194,9 @@ class NlpSolver:
         return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
     def _scaled_problem(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
-        """The scale of each unknown; the problem in logarithms, unless only the original is convex."""
+        """The scale of each unknown, and the problem in logarithms, unless only the original one is
+        convex.
+        """
         boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
         logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
@@ -253,7 +259,8 @@ class NlpSolver:
                 for s in endless
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
-            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
+            limit = self.formulated.sign * goal if math.isfinite(goal) else None
+            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False, limit=limit)
         errors_known = search.smooth is None and self.noise.is_known(self._parameter_slopes(slopes))
         missing = MissingInterval.ERRORS if search.smooth is None else MissingInterval.GOAL
         diagnostics = answer_warnings(self.formulated, all_values, errors_known, lacking=missing)
@@ -297,7 +304,8 @@ class NlpSolver:
         if worst is not None and worst[0] > 0:
             nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
         closed = solution.gap is not None and solution.gap <= CLOSED_VIOLATION_GAP
-        if solution.proved_infeasible and closed and len(named) == 1:  # of several, one may be kept
+        # if there are several, one may hold
+        if solution.proved_infeasible and closed and len(named) == 1:
             return (f"{nearest} at least",) if nearest else ()
         lines = ["that no choice keeps every constraint is proved"]
         if not solution.proved_infeasible:
@@ -307,7 +315,7 @@ class NlpSolver:
     def _unbounded_lines(
         self, path: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
     ) -> tuple[str, ...]:
-        """Lines about a goal without an optimum: points of growing distance."""
+        """Lines about a goal without an optimum: points at increasing distances."""
         text, sign = self.formulated.question.goal_text, self.formulated.sign
         point_texts = []
         for x, value in zip(path.points, path.values.tolist(), strict=True):
@@ -364,7 +372,9 @@ class NlpSolver:
         }
 
     def _parameter_slopes(self, slopes: Slopes) -> Array:
-        """The derivatives of the unknowns by fitted parameters, shape (parameters, unknowns)."""
+        """The derivatives of the unknowns with respect to fitted parameters, shape (parameters,
+        unknowns).
+        """
         none = np.zeros(len(self.unknowns))
         gradients = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return gradients.reshape(len(self.noise.symbols), len(self.unknowns))
@@ -414,7 +424,8 @@ class NlpSolver:
             active = str(i) in solution.active or condition.equality
             price = None
             if active:
-                sign = -1 if condition.equality else 1  # an equality is its margin, not -margin
+                # an equality is its margin, while an inequality is -margin
+                sign = -1 if condition.equality else 1
                 ratio = search.question.ratios[i]
                 per = search.per_goal(goal) / (
                     1.0 if ratio is None else evaluated(ratio[0], all_values)
@@ -445,7 +456,7 @@ class NlpSolver:
         relaxations = []
         for relaxed in solution.shortfalls:
             if relaxed.kind != "constraint":
-                continue  # the domain of an unknown does not give way
+                continue  # the domain of an unknown is not relaxed
             number = int(relaxed.name)
             condition = self.conditions[number]
             if not condition.law:
@@ -458,7 +469,7 @@ class NlpSolver:
 def _bounds_and_positivity(
     bounds: Sequence[tuple[str, sp.Expr]], values: Values
 ) -> tuple[float, float, bool]:
-    """The range of an unknown, and whether it is above 0 throughout."""
+    """The range of an unknown, and whether it is always positive."""
     low, high, positive = -math.inf, math.inf, False
     for relation, limit in bounds:
         end = evaluated(limit, values)
@@ -479,7 +490,7 @@ def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tup
 
 
 def times_exp(x: float, power: float) -> float:
-    """x*exp(power) for numbers x > 0 and power; inf in place of an overflow."""
+    """x*exp(power) for numbers x > 0 and power; inf on overflow."""
     try:
         return x * math.exp(power)
     except OverflowError:

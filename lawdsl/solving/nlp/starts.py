@@ -1,8 +1,8 @@
-"""A problem -> the points at which searches start, which cover its domain over all magnitudes.
+"""A problem -> the starting points of searches, which cover its domain over all magnitudes.
 
 A cloud of scrambled Sobol points, which have low discrepancy (Sobol (1967), USSR Computational
 Mathematics and Mathematical Physics 7), covers every unknown, unbounded ones over many decades.
-Searches start at the points of the cloud that are better than their neighbours, at some that are
+Searches start at points of the cloud that are better than their neighbours, at some points that are
 merely far apart, and between the vertices of the polytope of the affine conditions.
 """
 
@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 
 MIN_CORNERS = 6  # least number of vertices between which starts are drawn
 CLOUD_SIZE = 1024  # points of a cloud
-# Unknowns with an infinite bound are spread over so many decades to each side of 1, in alternation.
+# Unknowns with an infinite bound are spread over this many decades on each side of 1.
 WIDE_DECADES, NARROW_DECADES = 14.0, 2.5
-NEIGHBOURS = 8  # nearest neighbours that a promising point is not worse than
+NEIGHBOURS = 8  # nearest neighbours than which a promising point is not worse
 MAX_REPAIR_STEPS = 12  # Gauss-Newton steps towards the constraints
 AFFINE_PROJECTIONS = 3  # onto affine equalities and back into the box
 
@@ -34,10 +34,10 @@ class PointCloud:
 
     Attributes:
         points: shape (n, points).
-        unit_points: the same in the unit cube.
-        values: the values of the objective, shape (points,); inf where it has none.
-        violations: the largest violation of a constraint, in units that suit a point amid the
-            domain; 0 where all are met, inf where one has no value.
+        unit_points: the points in the unit cube.
+        values: the values of the objective, shape (points,); inf where it is undefined.
+        violations: the largest violation of a constraint, in units adapted to a central point of
+            the domain, shape (points,); 0 if all are satisfied, inf if one is undefined.
     """
 
     points: Array
@@ -46,7 +46,7 @@ class PointCloud:
     violations: Array
 
     def order(self) -> NDArray[np.intp]:
-        """Positions of the points, the best first: feasible ones by value, others by violation."""
+        """Positions of the points, the best first: feasible points by value, others by violation."""
         return np.lexsort((self.values, self.violations))
 
 
@@ -61,7 +61,7 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
     Returns:
         The points, with the objective and the violations there.
     """
-    from scipy.stats.qmc import Sobol  # takes longer to import than most questions take
+    from scipy.stats.qmc import Sobol  # its import takes longer than most questions
 
     low, high = problem.polytope.tightened
     with warnings.catch_warnings():
@@ -84,22 +84,22 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
 
 
 def largest_violations(problem: NlpProblem, values: Array) -> Array:
-    """Give the largest violation at each point, relative to the median size of each constraint.
+    """Return the largest violation at each point, relative to the median size of each constraint.
 
     Args:
         problem: the problem.
         values: the objective and the constraints, shape (1 + constraints, points).
 
     Returns:
-        Shape (points,); inf where a constraint has no value.
+        Shape (points,); inf where a constraint is undefined.
     """
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
     if not len(over):
         return np.zeros(values.shape[1])
     finite = np.where(np.isfinite(over), np.abs(values[1:]), np.nan)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a constraint without any value
-        # a median, since a few points of the cloud lie many decades out
+        warnings.simplefilter("ignore")  # a constraint that is undefined everywhere
+        # a median, since a few points of the cloud are many decades away
         median_size = np.nanmedian(finite, axis=1)
     median_size = np.where(np.isfinite(median_size) & (median_size > 0), median_size, 1.0)
     largest: Array = np.max(over / median_size[:, None], axis=0)
@@ -107,7 +107,9 @@ def largest_violations(problem: NlpProblem, values: Array) -> Array:
 
 
 def _points_in_range(share: Array, low: float, high: float, decades: Array) -> Array:
-    """Shares of an unknown's range: evenly between two ends, else over decades of magnitude."""
+    """Values in an unknown's range, for shares of it: evenly spaced between two ends, else over
+    decades of magnitude.
+    """
     if np.isfinite(low) and np.isfinite(high):
         return np.asarray(low + share * (high - low))
     if np.isfinite(low):
@@ -119,7 +121,7 @@ def _points_in_range(share: Array, low: float, high: float, decades: Array) -> A
 
 
 def _log_uniform(unit_points: Array, low: Array, high: Array) -> Array:
-    """Points that are evenly distributed in logarithms between the bounds."""
+    """Points that are evenly distributed in the logarithm between the bounds."""
     with np.errstate(all="ignore"):
         points: Array = low[:, None] * (high / low)[:, None] ** unit_points
     return points
@@ -151,7 +153,7 @@ def choose_starts(
         centre: the centre of the polytope of the affine conditions, shape (n,); the first start.
         count: the number of starts.
         seed: the seed of the random draws.
-        cloud: points of the problem, which are computed if not given.
+        cloud: a cloud of points of the problem; computed if not given.
 
     Returns:
         Points of shape (n,), in the units of the expressions.
@@ -175,7 +177,7 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
     corners = problem.polytope.corners(max(MIN_CORNERS, 2 * len(centre)), rng)
     if not corners:
         return []
-    # below 1: points near the corners, where linear trade-offs have their optima
+    # exponent below 1: points near the corners, where linear trade-offs have their optima
     shares = rng.dirichlet(np.full(len(corners), 0.3), size=count)
     inside = rng.uniform(0.02, 0.5, size=(count, 1))
     return list((1 - inside) * (shares @ np.array(corners)) + inside * centre)
@@ -206,17 +208,18 @@ def repair(problem: NlpProblem, x: Array) -> Array:
     """Move a point towards the constraints that it violates, by Gauss-Newton steps.
 
     Each step is the d of minimum norm that minimises |v + J d|, with the violations v and their
-    slopes J (Nocedal and Wright (2006), Numerical Optimization, section 10.3), cut at the bounds.
+    Jacobian J (Nocedal and Wright (2006), Numerical Optimization, section 10.3), truncated at the
+    bounds.
 
     Args:
         problem: the problem.
         x: the point, shape (n,), in the units of the expressions.
 
     Returns:
-        The point of smallest violation, shape (n,).
+        The point with the smallest violation, shape (n,).
     """
     low, high = problem.polytope.tightened
-    # a step may make a violation larger, so the best point is remembered
+    # a step may increase a violation, so the best point is stored
     best, least = x, np.inf
     for _ in range(MAX_REPAIR_STEPS):
         scaled = problem.in_units_at(x)

@@ -1,7 +1,8 @@
-"""A solution -> which strict inequalities it meets with equality, and whether it is a limit then.
+"""A solution -> the strict inequalities that hold with equality, and whether the solution is a
+limit of feasible points.
 
-An optimum on the boundary of a strict inequality is not attained. It is approached if feasible
-points come as near to it as one likes; without such a point perhaps nothing is feasible at all.
+An optimum on the boundary of a strict inequality is not attained. It is approached if there are
+feasible points arbitrarily close to it; otherwise there may be no feasible point at all.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from lawdsl.solving.nlp.starts import point_cloud
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Relative to the terms of a constraint: below it, slack is rounding error.
+# Relative to the terms of a constraint: smaller slack is rounding error.
 STRICT_RTOL = 1e-9
-# Points that are tested on the line to a feasible point, as shares of its length.
+# Points on the line to a feasible point that are tested, as shares of its length.
 APPROACH_SHARES = np.array([1e-6, 1e-3, 0.1])
-MAX_TARGETS = 32  # feasible points that such lines lead to
+MAX_TARGETS = 32  # feasible points that define such lines
 
 
 @dataclass(frozen=True)
 class StrictInequalities:
-    """Which inequalities of a problem are strict.
+    """The mask of strict inequalities of a problem.
 
     Attributes:
-        rows: the rows of the constraints, shape (constraints,).
-        low, high: the low and high of the bounds of each unknown, shape (n,).
+        rows: whether each constraint is strict, shape (constraints,).
+        low, high: whether the lower and the upper bound of each unknown are strict, shape (n,).
     """
 
     rows: Mask
@@ -46,7 +47,7 @@ class StrictInequalities:
 def met_with_equality(
     problem: NlpProblem, strict: StrictInequalities, x: Array
 ) -> StrictInequalities:
-    """Give the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
+    """Return the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -54,12 +55,12 @@ def met_with_equality(
         x: the point, shape (n,).
 
     Returns:
-        Those of the strict inequalities that hold with equality.
+        The strict inequalities that hold with equality.
     """
     values, slopes = problem.functions.at(x)
     margins = -values[1:]
     sizes = np.maximum(problem.terms_on(x[:, None])[:, 0], np.abs(slopes[1:]) @ np.abs(x))
-    # not (>): a margin of nan counts as equality, which makes the answer weaker
+    # not (>): a margin of nan counts as equality, which weakens the answer
     rows = strict.rows & ~(margins > STRICT_RTOL * np.where(np.isfinite(sizes), sizes, 0.0))
     low = strict.low & ~(x - problem.low > STRICT_RTOL * np.maximum(np.abs(x), np.abs(problem.low)))
     high = strict.high & ~(
@@ -68,11 +69,11 @@ def met_with_equality(
     return StrictInequalities(rows, low, high)
 
 
-@np.errstate(all="ignore")  # points of a cloud may lie where a law overflows
+@np.errstate(all="ignore")  # points of a cloud may be where a law overflows
 def is_approached(problem: NlpProblem, strict: StrictInequalities, x: Array, seed: int) -> bool:
     """Decide whether strictly feasible points approach a point.
 
-    The points x + s (z - x) are tried for falling s and strictly feasible z.
+    The points x + s (z - x) are tried for decreasing s and strictly feasible z.
 
     Args:
         problem: the problem in the units of its expressions.
@@ -81,7 +82,7 @@ def is_approached(problem: NlpProblem, strict: StrictInequalities, x: Array, see
         seed: the seed of the points z.
 
     Returns:
-        Whether all points on the way to some z are strictly feasible; False is not a proof.
+        Whether all tested points on the line to some z are strictly feasible; False is not a proof.
     """
     inside = _strictly_feasible(problem, strict, np.array(list(_candidates(problem, seed))).T)
     for target in inside.T[:MAX_TARGETS]:

@@ -1,8 +1,8 @@
-"""A problem -> feasible points of growing distance, along which its objective falls.
+"""A problem -> feasible points at increasing distances, along which its objective decreases.
 
 The problem is evaluated along many paths x(t), on which unknowns without a bound grow as powers t^p
-or as log t. A path is reported from computed points: it does not prove that the objective is
-without a bound.
+or as log t. A path is reported from computed points: it is not a proof that the objective is
+unbounded.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PATH_COUNT = 2000
-PLAIN_PATHS = 64  # paths on which each unknown grows as t or is constant
+PLAIN_PATHS = 64  # paths on which each unknown either grows as t or is constant
 PATH_TIMES = 10.0 ** np.arange(0, 61, 2)  # values of t
 GROWTH_EXPONENTS = (0.0, -1.0, 0.25, 0.5, 1.0, 1.0, 1.0)  # powers of t; -1 for its logarithm
-# A decrease must continue to this size of an unknown or of the value: no choice of units brings a
-# number so large near 1.
+# A decrease must continue to this magnitude of an unknown or of the value, which no choice of units
+# explains.
 UNBOUNDED_SIZE = 1e30
 MIN_FALL_STEPS = 7  # steps of two decades each, over which a decrease must continue
 MIN_STEP_RATIO = 0.99  # least ratio of the decreases in consecutive steps
-NUDGE_SIZE = 1e-7  # relative displacement of a point, to detect values that rounding dominates
-MAX_NUDGE_CHANGE = 1e-3  # relative: a displaced point has a value that differs by no more
+NUDGE_SIZE = 1e-7  # relative displacement of a point, to detect values dominated by rounding errors
+MAX_NUDGE_CHANGE = 1e-3  # relative: the value at a displaced point differs by no more
 CURVED_PROJECTIONS = 8  # Newton steps that project a point onto curved equalities
 # Relative to the terms of an equality: below it, a violation is rounding error.
 EQUALITY_RTOL = 1e-9
-MAX_START = 1e9  # greatest distance at which a path starts
+MAX_START = 1e9  # largest distance at which a path starts
 MAX_REPORTED_POINTS = 3  # points of a path that are reported
 
 
@@ -41,11 +41,11 @@ def find_unbounded_path(
     Args:
         problem: the problem, in the units of its expressions.
         x: the best point that is known, shape (n,).
-        best: the value there; infinite where it is not feasible.
+        best: the value at x; infinite if it is not feasible.
         seed: the seed of the random paths.
 
     Returns:
-        The path; None where none of those tried qualifies.
+        The path; None if none of those tried qualifies.
     """
     ends = problem.polytope.tightened
     open_ends = np.isinf(ends[1]), np.isinf(ends[0])
@@ -61,10 +61,10 @@ def find_unbounded_path(
     )
     goal = values[0].reshape(paths, times)
     is_finite = is_feasible & np.isfinite(goal)
-    # a path is followed up to overflow: only that may stop it
+    # a path is followed up to overflow, which must be the only reason to stop
     beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
     nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE_SIZE, 1.0)[:, None]
-    # a nearby point shares a real fall, but not one that rounding makes
+    # a real decrease also occurs at a nearby point, but one due to rounding errors does not
     nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]
     smooth = np.abs(nudged.reshape(paths, times) - goal)
     candidates: list[tuple[float, bool, int, int]] = []
@@ -97,14 +97,15 @@ def find_unbounded_path(
 
 
 def _descent_start(goal: Array, is_finite: Mask) -> int:
-    """From which point on a path is feasible and falls."""
+    """The index of the point from which a path is feasible and the objective decreases."""
     rises = np.flatnonzero((np.diff(goal) > 0) | ~is_finite[1:] | ~is_finite[:-1])
     return int(rises[-1]) + 1 if len(rises) else 0
 
 
 def _falls_without_bound(goal: Array, is_finite: Mask, smooth: float) -> bool:
-    """Whether the value falls in each of the last decades by as much as in the one before, and is
-    no product of rounding, which a nearby point does not share."""
+    """Whether the value decreases in each of the last decades by as much as in the one before, and
+    not due to rounding errors, which would differ at a nearby point.
+    """
     if len(goal) < MIN_FALL_STEPS or not is_finite[-MIN_FALL_STEPS:].all():
         return False
     drops = -np.diff(goal[-MIN_FALL_STEPS:])
@@ -113,7 +114,7 @@ def _falls_without_bound(goal: Array, is_finite: Mask, smooth: float) -> bool:
 
 
 def _approaches_lower_value(goal: Array, is_finite: Mask, smooth: float, best: float) -> bool:
-    """Whether the value never rises from some decade on, and ends below the best one known."""
+    """Whether the value never increases from some decade on, and ends below the best known one."""
     falling = goal[_descent_start(goal, is_finite) :]
     rounding = 1e-13 * abs(best) if np.isfinite(best) else 0.0
     if len(falling) < MIN_FALL_STEPS or not goal[-1] < best - rounding:
@@ -150,7 +151,7 @@ def _draw_paths(
     factor = np.where(rng.random((n, PATH_COUNT)) < 0.4, 1.0, factor) * sign
     growth[:, :PLAIN_PATHS] = np.where(
         _growth_choices(n), 1.0, 0.0
-    )  # the plainest first: all grow as t, or stay
+    )  # the simplest first: each unknown grows as t, or is constant
     factor[:, :PLAIN_PATHS] = np.sign(factor[:, :PLAIN_PATHS])
     factor = np.where(endless[:, None] & (growth != 0), factor, 0.0)
     start = np.where(np.abs(x) < MAX_START, x, 0.0)[:, None]
@@ -168,8 +169,9 @@ def _draw_paths(
 
 
 def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
-    """Move points onto nonaffine equalities by Newton steps of minimum norm relative to the
-    unknowns. Points that do not converge are returned unchanged."""
+    """Move points onto nonaffine equalities by Newton steps of minimum relative norm. Points that
+    do not converge are returned unchanged.
+    """
     low, high = problem.polytope.tightened
     rows = np.flatnonzero(problem.equality)
     for _ in range(CURVED_PROJECTIONS):
@@ -186,15 +188,17 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
 
 
 def _growth_choices(n: int) -> Mask:
-    """Mask of unknowns that grow on the plain paths, shape (n, PLAIN_PATHS): one, then several."""
+    """The mask of unknowns that grow on the simple paths, shape (n, PLAIN_PATHS): one, then
+    several.
+    """
     alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
-    # a fixed seed: the plainest paths are the same for every seed of the question
+    # a fixed seed: the simple paths are the same for every seed of the question
     more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6
     return np.hstack([alone, more])
 
 
 def _keep_affine_equalities(problem: NlpProblem, factor: Array, growth: Array) -> Array:
-    """Turn straight paths so that they satisfy affine equalities."""
+    """Modify straight paths so that they satisfy affine equalities."""
     polytope = problem.polytope
     a = polytope.slopes[polytope.equality]
     if not len(a):

@@ -49,7 +49,7 @@ class SeriesRing:
         self._by_size = cmp_to_key(compared)
 
     def unknown(self, offset: Fraction, scale: Fraction, *, inverse: bool) -> AsymptoticSeries:
-        """Give the unknown as a series in t.
+        """Return the unknown as a series in t.
 
         Args:
             offset, scale: exact numbers.

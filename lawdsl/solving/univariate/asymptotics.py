@@ -68,7 +68,7 @@ def sign_near_end(tape: Tape, values: Sequence[Fraction], approach: Approach) ->
 
     Args:
         tape: its first input is the unknown.
-        values: of its other inputs, exactly.
+        values: the values of its other inputs, exactly.
         approach: the parametrisation near the end.
 
     Returns:
@@ -91,7 +91,7 @@ def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interva
 
     Args:
         tape: its first input is the unknown.
-        values: of its other inputs, exactly.
+        values: the values of its other inputs, exactly.
         approach: the parametrisation near the end.
 
     Returns:
@@ -115,7 +115,7 @@ def expansion(
     Args:
         ring: arithmetic on a half-line.
         tape: its first input is the unknown.
-        values: of its other inputs, exactly.
+        values: the values of its other inputs, exactly.
         approach: the parametrisation near the end.
 
     Returns:

@@ -26,7 +26,7 @@ from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Conflict, Threshold
 
 BOUNDARY_PROOF_SECONDS = 1.0  # for one proof
-# Relative to the terms of an expression: below it, a value is 0 but for rounding.
+# Relative to the terms of an expression: below it, a value is 0 up to rounding.
 ZERO_RTOL = 1e-9
 NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 
@@ -34,7 +34,7 @@ NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 def thresholds(
     slope: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
 ) -> list[Threshold]:
-    """Give for each given the value at which the slope of the goal at an end is 0.
+    """Return for each given the value at which the slope of the goal at an end is 0.
 
     Args:
         slope: the slope of the goal, at the end.

@@ -46,7 +46,7 @@ class CoefficientArithmetic:
         return Coefficient(fmpq(value), 0)
 
     def named(self, key: Any, ball: Any) -> Coefficient:
-        """Give the constant of an expression, which enters the table if it is new.
+        """Return the constant of an expression, which enters the table if it is new.
 
         Args:
             key: identifies the expression: equal keys give equal constants.
@@ -181,7 +181,7 @@ class HalfLine:
         for _ in range(3):
             logs.append(logs[-1].log())
         self.logs = logs  # at T: t, log t, log log t, log log log t
-        # orders are asked for again and again by sorting
+        # orders are requested again and again by sorting
         self._signs: dict[Monomial, int] = {}
         self._dominant: dict[Monomial, tuple[Generator, Coefficient]] = {}
 

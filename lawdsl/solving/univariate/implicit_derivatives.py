@@ -36,8 +36,8 @@ class Root:
     """A root at the answer.
 
     Attributes:
-        by_parameters: its derivative by each fitted parameter, shape (parameters,).
-        by_symbol: its derivative by givens and settings; 0 by those that are missing.
+        by_parameters: its derivative with respect to each fitted parameter, shape (parameters,).
+        by_symbol: its derivative with respect to givens and settings; 0 by those that are missing.
         of_goal: whether the goal has a kink there.
     """
 
@@ -64,8 +64,9 @@ class AnswerDerivatives:
         return any(root.of_goal for root in self.roots)
 
     def by_symbol(self, symbol: sp.Symbol) -> float | None:
-        """The derivative of the unknown by a given or setting; None where it has none, nan where it
-        is unknown."""
+        """The derivative of the unknown with respect to a given or setting; None where it has none,
+        nan where it is unknown.
+        """
         if symbol in self.untied:
             return None
         rates = [root.by_symbol.get(symbol, 0.0) for root in self.roots] or [math.nan]
@@ -73,7 +74,9 @@ class AnswerDerivatives:
         return rates[0] if len(rates) == 1 else None if common is None else float(common[0])
 
     def by_parameters(self) -> Array | None:
-        """Its derivatives by the fitted parameters, shape (parameters,); None where it has none."""
+        """Its derivatives with respect to the fitted parameters, shape (parameters,); None where it
+        has none.
+        """
         return (
             _common_rates(np.array([root.by_parameters for root in self.roots]))
             if self.roots
@@ -91,7 +94,7 @@ def _common_rates(rates: Array) -> Array | None:
 
 
 def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> AnswerDerivatives:
-    """Differentiate an answer by givens, settings and fitted parameters.
+    """Differentiate an answer with respect to givens, settings and fitted parameters.
 
     By the implicit function theorem a root x(s) of F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx).
 
@@ -134,7 +137,7 @@ def _goal_slopes(
     derivatives: AnswerDerivatives,
     symbols: Sequence[sp.Symbol],
 ) -> list[float]:
-    """The derivatives of the goal at a solution by symbols; nan where it has none."""
+    """The derivatives of the goal at a solution with respect to symbols; nan where it has none."""
     if not math.isfinite(solution.best.point):
         return [math.nan] * len(symbols)
     points = state.functions.evaluate(np.array([solution.best.point]), solution.values)

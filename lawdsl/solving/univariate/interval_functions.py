@@ -35,7 +35,9 @@ class UnivariateExpression:
 
     @cached_property
     def slope(self) -> UnivariateExpression:
-        """Its derivative by the unknown, without the infinite slopes of step functions."""
+        """Its derivative with respect to the unknown, without the infinite slopes of step
+        functions.
+        """
         expression = derivative(self.expression, self.unknown)
         # a step is cut at its kink anyway, so its infinite slope is on no smooth piece
         expression = expression.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
@@ -88,7 +90,7 @@ class IntervalFunction:
 
     @cached_property
     def slope(self) -> IntervalFunction:
-        """Its derivative by the unknown."""
+        """Its derivative with respect to the unknown."""
         return IntervalFunction(self.formula.slope, self.values)
 
     @cached_property

@@ -32,7 +32,7 @@ class _KinkedPart:
     """A part of a formula with a kink, such as abs or max.
 
     Attributes:
-        symbol: that stands for it.
+        symbol: the symbol that stands for it.
         func: abs, min, max, sign or step.
         arguments: in symbols of the parts inside.
         expression: it, in the symbols of the question.
@@ -54,9 +54,9 @@ class Kink:
 
     Attributes:
         owners: the numbers of the formulas that have the kink.
-        by_unknown: the derivative of the equation by the unknown.
-        by_parameters: those by the fitted parameters, shape (parameters,).
-        by_others: those by givens and settings, shape (others,).
+        by_unknown: the derivative of the equation with respect to the unknown.
+        by_parameters: those with respect to the fitted parameters, shape (parameters,).
+        by_others: those with respect to givens and settings, shape (others,).
     """
 
     owners: frozenset[int]
@@ -107,7 +107,7 @@ class Kinks:
         self._slopes = Slopes(compile_tape(self._opened, [*functions.inputs, *symbols]))
 
     def near(self, x: float, values: Mapping[sp.Symbol, float], tolerance: float) -> list[Kink]:
-        """Give the kinks at a point, to first order.
+        """Return the kinks at a point, to first order.
 
         Args:
             x: the point.

@@ -102,7 +102,7 @@ class LineValues:
     Attributes:
         x: shape (points,).
         values: goal, slope, margins, further ones; shape (formulas, points).
-        by_unknown: their derivatives by the unknown, shape (formulas, points).
+        by_unknown: their derivatives with respect to the unknown, shape (formulas, points).
         by_parameters: by the fitted parameters, shape (formulas, parameters, points).
         by_others: by givens and settings, shape (formulas, others, points).
     """

@@ -53,7 +53,7 @@ class MonteCarloSample:
         return float(np.mean(~np.isnan(self.x)))
 
     def ends(self, values: Array, level: float) -> tuple[float, float]:
-        """Give the interval with a share `level` of the answers, by quantiles of equal tails.
+        """Return the interval with a share `level` of the answers, by quantiles of equal tails.
 
         Args:
             values: the values of a quantity in each draw, shape (draws,), nan in draws without an

@@ -29,14 +29,14 @@ def relaxations(
     values: Mapping[sp.Symbol, float],
     domain: UnknownRange,
 ) -> list[Relaxation]:
-    """Give for each constraint the smallest relaxation that makes it feasible with the others.
+    """Return for each constraint the smallest relaxation that makes it feasible with the others.
 
     For margin k it is min -margin_k(x) subject to margin_j(x) >= 0 for all j != k.
 
     Args:
         conditions: constraints that cannot all be satisfied, each in the unknown.
         unknown: its symbol.
-        name: of it.
+        name: its name.
         names: name -> symbol, of givens and settings.
         values: symbol -> value, of all symbols but the unknown.
         domain: the range of the unknown.

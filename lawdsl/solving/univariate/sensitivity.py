@@ -1,4 +1,4 @@
-"""An answer -> its derivative by each given, and the response curve along the unknown.
+"""An answer -> its derivative with respect to each given, and the response curve along the unknown.
 
 An output y(x(s), s) has the total derivative dy/ds + (dy/dx) (dx/ds); dx/ds is implicit.
 """
@@ -31,7 +31,7 @@ def sensitivities(
     solution: UnivariateSolution,
     derivatives: AnswerDerivatives,
 ) -> Iterator[Sensitivity]:
-    """Yield the derivatives of the answer by each given and setting, where they exist.
+    """Yield the derivatives of the answer with respect to each given and setting, where they exist.
 
     Args:
         state: the question.
@@ -97,8 +97,9 @@ def describe_missing_derivatives(
 def _symbols_with_partials(
     state: SolverState, line_values: LineValues
 ) -> Iterator[tuple[str, sp.Symbol, Array]]:
-    """The givens and settings that may move an answer, and the derivatives of the formulas by each,
-    the unknown being fixed."""
+    """The givens and settings that may move an answer, and the derivatives of the formulas with
+    respect to each, the unknown being fixed.
+    """
     for name, symbol in state.formulated.names.items():
         if symbol in state.functions.others:
             yield name, symbol, line_values.by_others[:, state.functions.others.index(symbol), 0]
@@ -142,7 +143,7 @@ def response_curve(state: SolverState, solution: UnivariateSolution) -> Iterator
 
 
 def _has_kink(state: SolverState, solution: UnivariateSolution, point: float) -> bool:
-    """Whether the goal has a kink at a value of the unknown, and no slope by the fits."""
+    """Whether the goal has a kink at a value of the unknown, and no slope with respect to the fits."""
     kinks = (
         state.kinks.near(point, solution.values, COINCIDENCE_RTOL * abs(point))
         if state.kinks

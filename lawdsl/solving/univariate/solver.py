@@ -68,8 +68,8 @@ class UnivariateSolver:
     """
 
     def __init__(self, formulated: FormulatedQuestion, problem: ReducedProblem) -> None:
-        assert problem.single is not None
-        self.formulated, self.problem, self.unknown = formulated, problem, problem.single
+        assert problem.only_unknown is not None
+        self.formulated, self.problem, self.unknown = formulated, problem, problem.only_unknown
         x = self.x = self.unknown.symbol
         self.goal = UnivariateExpression(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
@@ -183,6 +183,7 @@ class UnivariateSolver:
         limit = solution.minimum.value
         text = self.formulated.question.goal_text
         proof = [f"{text} is unbounded: it has no best value as {name} -> {end}"]
+        value = None
         if limit is not None and limit.low.is_finite() and limit.high.is_finite():
             value = self.formulated.sign * nearest_float(limit) + 0.0
             proof = [f"{text} comes nearer and nearer to {value:.6g} as {name} -> {end}"]
@@ -192,7 +193,7 @@ class UnivariateSolver:
         finite = limit is not None and limit.low.is_finite()
         status = "undecided" if finite and not solution.minimum.certain else "unbounded"
         base = self.formulated.blank(status, solution.values, solution.level)
-        return replace(base, proof=tuple(proof), certain=certain)
+        return replace(base, proof=tuple(proof), certain=certain, limit=value)
 
     def _beyond_floats(self, solution: UnivariateSolution) -> Answer:
         """The answer where the optimum is too large or too small for a float."""
@@ -205,8 +206,6 @@ class UnivariateSolver:
         line = f"the best {self.unknown.name} is about {point_text}, {largest}"
         base = self.formulated.blank("undecided", solution.values, solution.level)
         return replace(base, proof=(line, "state the question in another unit"))
-
-    # An answer
 
     def _answered(self, solution: UnivariateSolution, *, proofs: bool) -> Answer:
         curve = tuple(response_curve(self.state, solution))
@@ -405,7 +404,7 @@ class UnivariateSolver:
     def _goal_gradient(
         self, line_values: LineValues, derivatives: AnswerDerivatives
     ) -> Array | None:
-        """The derivatives of the goal by the fitted parameters, shape (parameters, 1).
+        """The derivatives of the goal with respect to the fitted parameters, shape (parameters, 1).
 
         At a kink the derivative follows the kink, where all branches agree; elsewhere the unknown
         is fixed. None where the goal has no derivative.

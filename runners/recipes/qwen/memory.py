@@ -67,7 +67,7 @@ MODELS = {
 
 
 def table(gigabytes: float = GIGABYTES) -> Iterator[str]:
-    """Give the lines of the table.
+    """Return the lines of the table.
 
     Args:
         gigabytes: of the GPU.

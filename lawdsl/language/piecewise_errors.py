@@ -1,0 +1,110 @@
+"""Parser state at a mistake in a piecewise formula -> how `if … then … else …` is written."""
+
+from __future__ import annotations
+
+from lark import Token
+
+from lawdsl.core.diagnostics import Edit, Span
+from lawdsl.language.ast_builder import span_of
+from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.foreign_spellings import Explanation, replacing
+
+FORM = "`if r > 0.1 then … else …`"
+OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
+BEHIND = ("unit", "expect", "finite", "for", "as", "is", "->", "in", ",")
+"""What stands behind a formula."""
+
+
+def piecewise(p: ParseFailure) -> Explanation | None:
+    """The explanation of a mistake in a piecewise formula; None where it is none."""
+    if p.token.type == "IF" and "IF" not in p.accepted:
+        return _behind_a_formula(p) if "STAR" in p.accepted else _inside(p)
+    if p.token.value in ("elif", "elseif") and p.before is not None:
+        edit = replacing((p.token,), "else if")
+        return "L0203", f"`{p.token}` cannot stand here", "write `else if`", (p.token,), edit
+    if p.token.type in ("THEN", "ELSE") and "NUMBER" in p.accepted:
+        message = f"a formula is missing before `{p.token}`"
+        return "L0203", message, f"write {FORM}", (p.token,)
+    if p.token.value == "=" and p.before is not None and {"THEN", "RELATION"} & set(p.accepted):
+        words = [str(word) for word in p.line[: p.position]]
+        if words.count("if") > words.count("then"):
+            help = "its relation is <, <=, > or >="
+            return "L0203", "a condition compares two formulas", help, (p.token,)
+    if "THEN" in p.accepted:
+        return _in_condition(p)
+    if "ELSE" in p.accepted and p.token.type not in ("NAME", "NUMBER", "IF", "THEN", "LPAR"):
+        opener = next((t for t in reversed(p.line[: p.position]) if t.type == "IF"), p.line[-1])
+        help = "add `else` and the formula that holds elsewhere"
+        return "L0203", "this `if` has no `else`", help, (opener,)
+    return None
+
+
+def _behind_a_formula(p: ParseFailure) -> Explanation:
+    """`a if r > 0.1 else b`"""
+    message, help = "the condition stands before the formulas", f"write {FORM}"
+    first, condition = _formula_before(p), _condition(p)
+    if not first or not condition:
+        return "L0203", message, help, (p.token,)
+    start = Span(span_of(first[0]).start, span_of(first[0]).start)
+    words = " ".join(str(word) for word in condition)
+    dropped = Span(span_of(first[-1]).end, span_of(condition[-1]).end)
+    edits = Edit(start, f"if {words} then "), Edit(dropped, "")
+    return "L0203", message, help, (p.token,), *edits
+
+
+def _formula_before(p: ParseFailure) -> tuple[Token, ...]:
+    """The tokens of the formula that ends before the unexpected one."""
+    depth, start = 0, p.position
+    while start > 0:
+        word = str(p.line[start - 1])
+        if word in CLOSERS:
+            depth += 1
+        elif word in OPENERS:
+            if not depth:
+                break
+            depth -= 1
+        elif not depth and (word in ("=", ",", "else", "then", p.line[0]) and word != "*"):
+            break
+        start -= 1
+    return tuple(p.line[start : p.position])
+
+
+def _condition(p: ParseFailure) -> tuple[Token, ...]:
+    """The tokens between the unexpected `if` and its `else`; none where these are no relation."""
+    words: list[Token] = []
+    depth = 0
+    for word in p.line[p.position + 1 :]:
+        if word.value == "else" and not depth:
+            relations = sum(each.type == "RELATION" for each in words)
+            return tuple(words) if relations == 1 else ()
+        depth += (str(word) in OPENERS) - (str(word) in CLOSERS)
+        words.append(word)
+    return ()
+
+
+def _inside(p: ParseFailure) -> Explanation | None:
+    """`E + if r > 0.1 then a else b`"""
+    if "LPAR" not in p.accepted or "NUMBER" not in p.accepted:
+        return None  # as a name that is declared
+    depth, last = 0, p.token
+    for word in p.line[p.position :]:
+        depth += (str(word) in OPENERS) - (str(word) in CLOSERS)
+        if depth < 0 or (not depth and (str(word) in BEHIND or word.type == "STRING")):
+            break
+        last = word
+    start, end = span_of(p.token).start, span_of(last).end
+    edits = Edit(Span(start, start), "("), Edit(Span(end, end), ")")
+    message, help = "inside a formula a piecewise one stands in brackets", "write `(if … else …)`"
+    return "L0203", message, help, (p.token,), *edits
+
+
+def _in_condition(p: ParseFailure) -> Explanation | None:
+    """`if 0 < r < 1 then …`, `if r > 0.1 and D > 1 then …`, `if r = 0 then …`"""
+    chained = p.token.type == "RELATION"
+    if chained or p.token.value in ("and", "or"):
+        help = "put one inside the other: `if a < b then (if b < c then … else …) else …`"
+        return "L0203", "a condition makes one comparison", help, (p.token,)
+    if p.token.value in (":", "?", ","):
+        edit = replacing((p.token,), " then")
+        return "L0203", f"`{p.token}` cannot stand here", f"write {FORM}", (p.token,), edit
+    return None
