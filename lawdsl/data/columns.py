@@ -16,6 +16,9 @@ from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language.keywords import nearest
 
+MAPPING = "the values given"
+"""The name of the table of a mapping that Python gives."""
+
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
     """Split headers into names and units: `N [Mparam]` -> (N, Mparam).
@@ -138,6 +141,9 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
     alike = first or nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""
     listed = ", ".join(table.columns) or "none"
+    if table.name == MAPPING:  # to Python, which has no arguments NAME=COLUMN
+        help = f"{meant}the names given are {listed}; call it `{name}`"
+        return Diagnostic("D0104", message, place=table.name, help=help)
     help = f"{meant}the columns are {listed}; bind one: {_binding(name, alike or 'COLUMN')}"
     return Diagnostic("D0104", message, place=table.name, help=help)
 
