@@ -318,6 +318,21 @@ def test_the_loop_ends_with_exit_code_0(tmp_path: Path):
     assert abs(predicted / truth - 1) <= 0.02
 
 
+def test_a_report_has_the_next_runs(tmp_path: Path):
+    table = runs()
+    cheap = table["N"] * table["D"] < 3e19
+    write_csv(tmp_path / "pool.csv", table)
+    fit = lawdsl.fit("chinchilla", some(table, cheap), claims=False)
+    (tmp_path / "fit.json").write_text(json.dumps(fit.to_json()))
+    shown = ("--candidates", "pool.csv", "--budget", "2e21", "--target", "N=3B D=240B", "--json")
+    done = command("design", "fit.json", *shown, cwd=tmp_path)
+    (tmp_path / "design.json").write_text(done.stdout)
+    command("report", "fit.json", "design.json", "-o", "report.md", cwd=tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    for run in json.loads(done.stdout)["result"]["runs"]:
+        assert run["label"] in text
+
+
 def selection(folder: Path, *labels: str) -> Path:
     path = folder / "next.toml"
     path.write_text(f'extends = "sweep.toml"\nonly = {json.dumps(labels)}\n')
