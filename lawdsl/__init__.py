@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         NotTrustedWarning,
     )
     from lawdsl.data.trends.trends import trends
+    from lawdsl.designing.design import design
+    from lawdsl.designing.runs.records import Design
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit
@@ -45,6 +47,7 @@ _HOMES = {
     "Asked": "lawdsl.solving.solve",
     "Check": "lawdsl.proof.verdict",
     "Comparison": "lawdsl.comparing.result",
+    "Design": "lawdsl.designing.runs.records",
     "Diagnostic": "lawdsl.core.diagnostics",
     "ExtrapolationWarning": "lawdsl.core.warning_categories",
     "Fit": "lawdsl.fitting.result",
@@ -57,6 +60,7 @@ _HOMES = {
     "Verdict": "lawdsl.proof.verdict",
     "check": "lawdsl.proof.check",
     "compare": "lawdsl.comparing.compare",
+    "design": "lawdsl.designing.design",
     "fit": "lawdsl.fitting.fit",
     "load": "lawdsl.law.law",
     "load_fit": "lawdsl.fitting.result_by_label",
@@ -83,6 +87,7 @@ __all__ = [
     "Asked",
     "Check",
     "Comparison",
+    "Design",
     "Diagnostic",
     "ExtrapolationWarning",
     "Fit",
@@ -94,6 +99,7 @@ __all__ = [
     "Verdict",
     "check",
     "compare",
+    "design",
     "fit",
     "load",
     "load_fit",

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.exporting import TARGETS
 from lawdsl.exporting.export import WRITERS
+from lawdsl.exporting.latex_document import NOTES
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.result_parts import Intervals, Parameter
 from lawdsl.language.latex import formula_latex
 from lawdsl.language.parser import parse
 from lawdsl.language.tree import Definition
@@ -129,6 +132,71 @@ def test_a_module_says_what_it_is():
     made = module(fit.to_python())
     assert made.PARAMETERS == pytest.approx(fit.values, rel=0, abs=0)
     assert fit.law.digest in made.__doc__ and "N > 0" in made.predict.__doc__
+
+
+def test_values_that_are_to_be_distrusted_are_marked():
+    x = np.linspace(1, 9, 15)
+    law = law_of("variable x > 0 unit Gtoken\nparameter E, A, B, a > 0\nL = E + A*B/x^a\n")
+    noise = np.exp(0.002 * np.random.default_rng(1).normal(size=15))
+    fit = lawdsl.fit(law, {"x": x, "L": (3 / x**0.5 - 0.2) * noise}, starts=4, claims=False)
+    assert isinstance(fit, Fit) and fit.parameters["E"].at_bound == "lower"
+    latex = fit.to_latex()
+    assert r"$E$\textsuperscript{a} & $0$ \\" in latex  # as a fit prints it
+    assert f"$A$\\textsuperscript{{b}} & ${fit.values['A']:.6g}$" in latex
+    assert r"$B$\textsuperscript{b} & $" in latex and r"$a$ & $" in latex
+    for mark, note in ("a", "on its lower bound"), ("b", "not identified"):
+        assert rf"\footnotesize \textsuperscript{{{mark}}} {note}" in latex
+    for target in ("python", "numpy", "torch", "jax", "javascript"):
+        sign = "//" if target == "javascript" else "#"
+        lines = [line.strip() for line in fit.export(target).splitlines()]
+        for name, note in ("E", "on its lower bound"), ("A", "not identified"):
+            line = [x for x in lines if x.startswith((f'"{name}": ', f'["{name}"]: '))][0]
+            assert f"{sign} {note}" in line
+    notes = {p["name"]: p["notes"] for p in json.loads(fit.export("json"))["parameters"]}
+    assert notes["A"] == {"A": "not identified"} and notes["a"] == {}
+
+
+def test_every_doubt_about_a_value_has_a_footnote():
+    intervals = Intervals("delta", 0.95, "rows", {}, {"other": (1.0, 2.0)})
+    for bound, identified in product((None, "lower", "upper"), (True, False)):
+        doubts = intervals.doubts("A", Parameter(1.0, bound, identified))
+        assert ", ".join(doubts) in NOTES
+    assert intervals.doubts("A", Parameter(1.0)) == ["hardly determined"]
+    assert intervals.doubts("other", Parameter(1.0)) == []
+
+
+def test_values_that_are_not_free_are_marked():
+    latex = mixture().to_latex()
+    assert "standard error" in latex
+    table = {"x": np.linspace(1, 9, 12), "L": 2 + 3 / np.linspace(1, 9, 12)}
+    law = law_of("variable x > 0\nparameter E, A, a > 0\nL = E + A/x^a\n")
+    fit = lawdsl.fit(law, table, starts=2, claims=False, fix={"a": 1})
+    assert r"$a$\textsuperscript{a} & $1$" in fit.to_latex()
+    assert r"\textsuperscript{a} fixed, not fitted" in fit.to_latex()
+
+
+def test_units_are_stated():
+    fit = fitted("repeated")
+    assert isinstance(fit, Fit)
+    units = {v["name"]: v["unit"] for v in json.loads(fit.export("json"))["variables"]}
+    assert any(units.values())
+    latex, module_text = fit.to_latex(), fit.to_python()
+    for name, unit in units.items():
+        assert f"${name}$ & {unit or 'none stated'}" in latex
+        assert unit is None or f"in {unit}" in module_text
+    assert "$L$ & nat/token" in latex and " param, " in latex  # the fitted ranges, too
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch"])
+def test_some_parameters_may_have_other_values(target: str):
+    fit = fitted("repeated")
+    assert isinstance(fit, Fit)
+    made = module(fit.export(target))
+    point = [1e9, 1e10, 1e10][: len(fit.read_law().variables)]
+    whole = made.predict(*point, parameters={**made.PARAMETERS, "E": 1.0})
+    assert float(made.predict(*point, parameters={"E": 1.0})) == float(whole)
+    with pytest.raises(ValueError, match="'F' is none of the parameters: E, A"):
+        made.parameter_gradient(*point, parameters={"F": 1.0})
 
 
 def test_formulas_read_as_the_law_is_written():

@@ -57,7 +57,10 @@ def test_values_broadcast(fit: Fit):
 
 
 def test_a_call_has_the_domain_of_predictions(fit: Fit):
-    for values in ({"N": -1.0, "D": 1e12}, {"N": np.nan, "D": 1e12}, {"N": 1e9}):
+    missing = error_of(lambda: fit(N=1e9))
+    assert missing.code == "D0104" and missing.message == "`chinchilla` needs a value of D"
+    assert "fit(N=…, D=…)" in str(missing.help) and not missing.place
+    for values in ({"N": -1.0, "D": 1e12}, {"N": np.nan, "D": 1e12}):
         called = error_of(lambda values=values: fit(**values))
         table = {name: [x] for name, x in values.items()}
         assert called == error_of(lambda table=table: fit.predict(table))

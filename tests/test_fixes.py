@@ -71,7 +71,7 @@ ADVISED = [
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
     ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),
     ("require not L > 3", "negation", "opposite relation"),
-    ("require lim L = E as N -> oo", "limit", "`L -> E as N -> oo`"),
+    ("require lim L = E as N -> oo", "limit", "`require L -> E as N -> oo`"),
     ("require L' < 0", "`'`", "`∂L/∂N`"),
     ("require L > 0 and L < 10", "`and`", "`require L < 10`"),
 ]

@@ -16,7 +16,7 @@ from lawdsl.messages.table import DATA, LANGUAGE, MESSAGES
 from lawdsl.proof.identifiability import findings, freedom
 
 HOUSE = Path(__file__).resolve().parent.parent
-CODE = re.compile(r'"([LDFMCRGE]\d{4})"')
+CODE = re.compile(r'"([LDFMCRGEN]\d{4})"')
 
 BAD = [(code, i, text) for code, m in LANGUAGE.items() for i, text in enumerate(m.bad)]
 GOOD = [(code, m.good) for code, m in LANGUAGE.items() if m.bad]

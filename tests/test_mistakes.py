@@ -16,6 +16,7 @@ from lawdsl import cli
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.fixes import diagnostics_of, fix_text
 from lawdsl.language.library import warnings_of
+from lawdsl.language.parser import parse
 
 HERE = Path(__file__).resolve().parent
 MISTAKES = HERE / "fixtures" / "mistakes"
@@ -79,6 +80,28 @@ def test_a_mistake_in_a_file_is_found_at_its_place_with_the_right_advice(
     fixed = fix_text(text, read)
     checks = bool(fixed.fixed) and not [d for d in fixed.left if d.severity == "error"]
     assert checks == mistake.get("fixed", False)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("choose 0.1 <= N <= 70 unit Gparam", "choose N in [0.1, 70] unit Gparam"),
+        ("index s over {wiki, arxiv-papers}", "index s over {wiki, arxiv_papers}"),
+        ("require L tends to E when N → ∞", "require L -> E as N -> oo"),
+        ("step mixing.size at N = 10 by r", "step mixing.size by r at N = 10"),
+        ("variable N (number of parameters) > 0", 'variable N > 0 "number of parameters"'),
+        ("parameter c[i >= 0", None),
+        ("minimize: ", None),
+        ("prior alpha in,[+0.2. 0 5]", None),
+    ],
+)
+def test_a_suggested_line_parses_and_keeps_names_and_numbers(line: str, meant: str | None):
+    found = parse(f"law a\n{line}\n")[1]
+    if meant is None:
+        assert found
+    else:
+        assert found[0].help == f"write `{meant}`" or meant.endswith('"')
+        assert not parse(f"law a\n{meant}\n")[1]
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ def cli(context: click.Context) -> None:
     lawdsl fit my_law.law runs.csv -o fit.json   estimate its parameters
     lawdsl predict fit.json N=7e9 D=2e12         predict with the fit
     lawdsl solve chinchilla.allocation loss=fit.json C=1e22   find the best choice
+    lawdsl design fit.json --candidates sweep.toml …   which runs to do next
     lawdsl compare law1 law2 runs.csv            rank laws by held-out error
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
@@ -92,6 +93,7 @@ COMMANDS = (
     "solve",
     "pipeline",
     "mixtures",
+    "design",
     "corpus",
     "validation",
     "run",

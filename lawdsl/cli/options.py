@@ -229,7 +229,13 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise click.UsageError(f"{what} takes NAME=NUMBER, not {pair!r}")
+            number = what == "--start" and pair.strip().isdigit()
+            several = [part.strip() for part in re.split(r"[,\s]+", pair) if part.strip()]
+            each = len(several) > 1 and all(re.fullmatch(r"\w+=[-+\w.]+", p) for p in several)
+            meant = f"; for {pair.strip()} starts write --starts {pair.strip()}" if number else ""
+            if each and what.startswith("--"):
+                meant = f"; give each by itself: {' '.join(f'{what} {part}' for part in several)}"
+            raise click.UsageError(f"{what} takes NAME=NUMBER, not {pair!r}{meant}")
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,6 +39,7 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
     lawdsl report fit.json answer.json -o page.html    with an answer of `lawdsl solve … --json`
     lawdsl report fit.json -o report.md                Markdown, with figures as separate files
     lawdsl report fit.json --question chinchilla.allocation loss=fit.json C=1e22
+    lawdsl report fit.json --question my.law loss=fit.json C=1e21,1e22      an answer for each value
 
     The report contains the law with its claims and proofs, the data, the fits with figures, the
     reasons for distrust, the answers, and the commands that reproduce it. The page needs no network;
@@ -51,11 +52,13 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
     check_writable(Path(output))  # before anything is computed
     check_suffix(output)
     inputs = [text for text in files if "=" in text] if question else []
-    entries = read_entries(text for text in files if text not in inputs)
+    named = [text for text in files if text not in inputs]
     warned: list[Diagnostic] = []
     if question:
-        entry, warned = _answered(question, inputs)
-        entries.append(entry)
+        answered, warned = _answered(question, inputs)
+        entries = [*read_entries([*named, *(answered.fits or {}).values()]), answered]
+    else:
+        entries = read_entries(named)
     with progress(as_json, "answers for sliders") as bar:
         written = [str(path) for path in write_report(entries, output, bar)]
 
@@ -68,17 +71,22 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
 
 
 def _answered(name: str, inputs: list[str]) -> tuple[Entry, list[Diagnostic]]:
-    """The answer to a question, with its warnings."""
-    from lawdsl.cli.solve import one_of_each
+    """The answer to a question, or those for several values of its givens, with its warnings."""
+    from lawdsl.cli.solve import check_count, fits_and_values
     from lawdsl.language.library import question
     from lawdsl.reporting.report.entries import Entry
     from lawdsl.solving.solve import Asked
 
     parsed, warned = question(name)
-    fits, values = one_of_each(parsed, inputs)
-    answer = Asked(parsed, **fits).answer(values)
+    fits, values_of = fits_and_values(parsed, inputs)
+    check_count(values_of)
+    asked = Asked(parsed, **fits)
+    if any(len(values) > 1 for values in values_of.values()):
+        result: Any = asked.answers(values_of)
+    else:
+        result = asked.answer({name: value for name, (value,) in values_of.items()})
     files = {use: fit for use, fit in fits.items() if isinstance(fit, str)}
-    return Entry(f"{parsed.name}-answer", answer, "", files), warned
+    return Entry(f"{parsed.name}-answer", result, "", files), warned
 
 
 COMMANDS = (report,)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,15 +104,11 @@ def solve(
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
         return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
-    fits, values_of = _fits_and_values(parsed, arguments)
+    fits, values_of = fits_and_values(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
-    # counted before any question is answered, since each may take up to the time limit
+    check_count(values_of)
     rows = list(combinations(values_of))
-    if len(rows) > MAX_COMBINATIONS:
-        raise click.UsageError(
-            f"{len(rows):,} combinations of values; at most {MAX_COMBINATIONS:,}"
-        )
     many = len(rows) > 1
     answers = []
     for row in rows:
@@ -207,10 +204,15 @@ def print_inputs(
     )
 
 
-def _fits_and_values(
+def fits_and_values(
     question: Question, arguments: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """The fits, and the values of givens and settings in the units of the question."""
+    """The fits, and the values of givens and settings, in the units of the question.
+
+    Args:
+        question: the question.
+        arguments: NAME=VALUE, `loss=fit.json C=1e21,1e22`.
+    """
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
@@ -233,23 +235,16 @@ def _fits_and_values(
     return fits, values
 
 
-def one_of_each(
-    question: Question, arguments: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """The fits and the values of one answer, `loss=fit.json C=1e22`.
-
-    Args:
-        question: the question.
-        arguments: NAME=VALUE.
+def check_count(values_of: Mapping[str, Sequence[float]]) -> None:
+    """Refuse more combinations of values than a command answers.
 
     Raises:
-        click.UsageError: a name with several values.
+        click.UsageError: there are more.
     """
-    fits, values_of = _fits_and_values(question, arguments)
-    several = [name for name, values in values_of.items() if len(values) > 1]
-    if several:
-        raise click.UsageError(f"{several[0]} has several values: give one")
-    return fits, {name: values[0] for name, values in values_of.items()}
+    # counted before any is answered: each may take up to the time limit
+    count = math.prod(map(len, values_of.values()))
+    if count > MAX_COMBINATIONS:
+        raise click.UsageError(f"{count:,} combinations of values; at most {MAX_COMBINATIONS:,}")
 
 
 def _is_part(question: Question, use: str, name: str) -> bool:

@@ -32,6 +32,10 @@ def value_in(name: str, unit: Factors | None, text: str) -> float:
     return value
 
 
+RANGE = re.compile(r"([0-9][\w.]*?)\s*(?:\.\.\.?|-|to|–|…)\s*([0-9][\w.]*)")
+"""A range as other languages have it: `0..1`, `0-1`."""
+
+
 def values_in(name: str, unit: Factors | None, text: str) -> list[float]:
     """Parse one number or several, as `parse_quantities` reads them: 1%,2% or 0:1:0.1.
 
@@ -69,6 +73,9 @@ def _quantities(
         listed = LIST.fullmatch(text)
         if text.startswith("="):
             error.advice = f"write {name}{text.strip()[0]}{text.lstrip('= ')}, with one ="
+        elif ends := RANGE.fullmatch(text):
+            low, high = ends.groups()
+            error.advice = f"write a range with its step, {name}={low}:{high}:0.1"
         elif listed:
             inner = ",".join(re.split(r"[\s,;]+", listed[1].strip()))
             error.advice = f"write several values as {name}={inner}"

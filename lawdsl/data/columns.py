@@ -18,6 +18,9 @@ from lawdsl.language.keywords import nearest
 
 UnitFactors = tuple[tuple[str, int], ...]
 
+MAPPING = "the values given"
+"""The name of the table of a mapping that Python gives."""
+
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
     """Split headers into names and units: `N [Mparam]` -> (N, Mparam).
@@ -145,6 +148,9 @@ def no_column(
     alike = first or nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""
     listed = ", ".join(table.columns) or "none"
+    if table.name == MAPPING:  # to Python, which has no arguments NAME=COLUMN
+        help = f"{meant}the names given are {listed}; call it `{name}`"
+        return Diagnostic("D0104", message, place=table.name, help=help)
     help = f"{meant}the columns are {listed}; bind one: {_binding(name, alike or 'COLUMN')}"
     return Diagnostic("D0104", message, place=table.name, help=help)
 

@@ -15,12 +15,13 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
 from lawdsl.core.files import similar_file
 from lawdsl.data import size_limits
-from lawdsl.data.columns import arrow_column, table_from_arrow
+from lawdsl.data.columns import MAPPING, arrow_column, table_from_arrow
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.table import Table as Table
 
-MAPPING, FRAME = IN_MEMORY = ("the values given", "the data frame")
+FRAME = "the data frame"
+IN_MEMORY = (MAPPING, FRAME)
 """The names of tables that are not files."""
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 

@@ -23,7 +23,7 @@ ORDER_RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
 _FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
 
 
-_SPELLED = re.compile(r"=>|=<|<>|><")
+_SPELLED = re.compile(r"=>|=<|<>|><|=!|~=")
 _JOINED = re.compile(r"\s+(?:and|or|AND|OR)\s+|\s*(?:&&?|\|\|?)\s*")
 _OR = re.compile(r"\s(?:or|OR)\s|\|")
 
@@ -85,9 +85,16 @@ def parse_condition(text: str, table: Table) -> RowCondition:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
         column = text.split()[0] if text.split() else ""
         if column in table.columns and text.split()[1:2] in (["in"], ["between"]):
-            help = f'write two conditions: --where "{column} >= 0" --where "{column} <= 1"'
+            numbers = re.findall(r"-?[0-9][\w.]*(?:[eE][-+]?[0-9]+)?", text.removeprefix(column))
+            low, high = numbers if len(numbers) == 2 else ("0", "1")
+            help = f'write two conditions: --where "{column} >= {low}" --where "{column} <= {high}"'
+        worded = re.fullmatch(r"(\S+)\s+(?:is\s+)?(not|ne|is|eq)\s+(.+)", text)
+        if worded and worded[1] in table.columns:
+            help = f"write `{worded[1]} {'!=' if worded[2] in ('not', 'ne') else '='} {worded[3]}`"
         if spelled:
-            relation = {"=>": ">=", "=<": "<=", "<>": "!=", "><": "!="}[spelled[0]]
+            relation = {"=>": ">=", "=<": "<=", "<>": "!=", "><": "!=", "=!": "!=", "~=": "!="}[
+                spelled[0]
+            ]
             help = f"write `{text.replace(spelled[0], relation)}`"
         raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
     name, relation, value = match["column"], match["op"], match["value"].strip("\"'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
-from lawdsl.core.units import SPELLINGS
+from lawdsl.core.units import SPELLINGS, canonical
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 
 MAX_ROWS_NAMED = 5  # bad rows named in one message
@@ -183,7 +184,22 @@ def _advice(name: str, cell: str) -> str:
         return "write numbers without separators, with a point: 1000000 or 2.5"
     if number(cell[:-1]) is not None and cell[-1].isalpha():
         return f"write it out (1e9), or give the column a unit: `{name} [Gtoken]`"
+    if re.match(r"(?:n/?a|none|null|missing|failed|crashed|diverged|error)\b", cell.lower()):
+        return "leave such rows out with --drop-bad"
     if cell.lower() in ("na", "n/a", "none", "null", "-", "?", "<na>"):
         return "leave such rows out with --drop-bad"
+    for sign in ("±", "+/-", "+-"):
+        value, found, deviation = cell.partition(sign)
+        if found and number(value.strip()) is not None:
+            error = deviation.strip() or "0.01"
+            return f"write `{value.strip()}`, and `{error}` in a column of its own, se_{name}"
+    alone = re.findall(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", cell)
+    if len(alone) == 1 and re.match(r"[^0-9+-]*[^0-9\s.+-]\W*[0-9]", cell):  # ca. 2.53
+        return f"write `{alone[0]}` alone"
+    if re.match(r"[<>≤≥~≈]=?\s*[0-9]", cell):
+        return "write the number alone, or leave such rows out with --drop-bad"
+    found_unit = re.fullmatch(r"[-+0-9.eE]+\s*([A-Za-z]+)", cell)
+    if found_unit and (unit := canonical(found_unit[1])) is not None:
+        return f"write the number alone, and the unit in the header: `{name} [{unit}]`"
     unit_names = ", ".join(sorted(set(SPELLINGS.values())))
     return f"a cell is a plain number; units ({unit_names}) go in the header, as `{name} [Gtoken]`"

@@ -121,6 +121,11 @@ def _parse_pairs(
         if not DOMAIN_NAME.fullmatch(name):
             message = f"`{name}` is not a valid name of a domain"
             help = "names have letters, digits and _ . - alone, and begin with no - or ."
+            own, colon, amount = name.partition(":")
+            if colon and DOMAIN_NAME.fullmatch(own.strip()):
+                help = f"write `{own.strip()}={amount.strip()}`, with ="
+            elif "," in name and all(DOMAIN_NAME.fullmatch(n.strip()) for n in name.split(",")):
+                help = f"separate names by spaces: {' '.join(n.strip() for n in name.split(','))}"
             mistakes.append(Diagnostic("M0101", message, help=help))
         elif name in amounts:
             message = f"`{name}` is given twice"

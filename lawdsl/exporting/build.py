@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from types import MappingProxyType
 
 import sympy as sp
 
@@ -59,7 +60,7 @@ def _of_law(law: Law) -> Exported:
             help += f"; or give values: --set {missing[0]}=VALUE"
         raise LawdslError(Diagnostic("E0102", message, help=help))
     values = {q.name: q.value for q in law.settings if q.value is not None}
-    made = _exported(law, Instance({}), values, {})
+    made = _exported(law, Instance({}), values)
     given = tuple(replace(constant, kind="given") for constant in made.constants)
     return replace(made, constants=given, why_no_errors="the values were given, not fitted")
 
@@ -70,13 +71,17 @@ def _of_fits(fits: Fit | Fits, level: float) -> Exported:
     laws = [part.read_law() if part.spread is None else part.law_of_spread() for part in parts]
     values = {q.name: q.value for law in laws for q in law.settings if q.value is not None}
     errors_of: dict[str, float] = {}
+    printed_of: dict[str, float] = {}
+    notes_of: dict[str, str] = {}
     for part in parts:
         values |= part.values | {name: fixed.value for name, fixed in part.held.items()}
         errors_of |= part.intervals.errors
+        printed_of |= {name: p.printed for name, p in part.parameters.items()}
+        notes_of |= dict(_notes(part))
     instance = laws[0].declarations.instance or Instance({})
     if isinstance(fits, Fits):
         instance = replace(instance, at={})
-    made = _exported(laws[0], instance, values, errors_of)
+    made = _exported(laws[0], instance, values, errors_of, printed_of, notes_of)
     without = [part for part in parts if part.spread is None]
     if not without:
         errors = tuple(_errors(p, law, made, level) for p, law in zip(parts, laws, strict=True))
@@ -96,7 +101,12 @@ def _of_fits(fits: Fit | Fits, level: float) -> Exported:
 
 
 def _exported(
-    law: Law, instance: Instance, values: Mapping[str, float], errors_of: Mapping[str, float]
+    law: Law,
+    instance: Instance,
+    values: Mapping[str, float],
+    errors_of: Mapping[str, float] = MappingProxyType({}),
+    printed_of: Mapping[str, float] = MappingProxyType({}),
+    notes_of: Mapping[str, str] = MappingProxyType({}),
 ) -> Exported:
     """A law with values, as yet without joint errors.
 
@@ -105,6 +115,8 @@ def _exported(
         instance: these labels.
         values: parameter or setting -> value.
         errors_of: parameter -> standard error.
+        printed_of: parameter -> value as a fit prints it, where it differs.
+        notes_of: parameter -> why it is to be distrusted, or has no error.
     """
     declared = law.declarations.schema or law.declarations
     program = program_of(_leaves(law, declared, instance))
@@ -130,7 +142,9 @@ def _exported(
             for symbol in declared.symbols.values()
             if symbol.kind == "variable"
         ),
-        constants=tuple(_constants(declared, instance, program, values, errors_of)),
+        constants=tuple(
+            _constants(declared, instance, program, values, errors_of, printed_of, notes_of)
+        ),
         labels=dict(instance.labels),
         index_sets={name: index.over for name, index in declared.indices.items()},
         rows=rows,
@@ -178,12 +192,19 @@ def _constants(
     program: FormulaProgram,
     values: Mapping[str, float],
     errors_of: Mapping[str, float],
+    printed_of: Mapping[str, float],
+    notes_of: Mapping[str, str],
 ) -> Iterator[Constant]:
     names = {name for name, _ in program.leaves}
     for symbol in declared.symbols.values():
         if symbol.kind == "parameter" or (symbol.kind == "setting" and symbol.name in names):
             over = tuple(declared.indices[i].over for i in symbol.indices)
             sets = [instance.labels[each] for each in over]
+            notes = {
+                labels: notes_of[name]
+                for labels in product(*sets)
+                if (name := with_subscripts(symbol.name, labels)) in notes_of
+            }
             yield Constant(
                 symbol.name,
                 symbol.doc or "",
@@ -191,7 +212,19 @@ def _constants(
                 _nested(symbol.name, sets, values),
                 _nested(symbol.name, sets, errors_of),
                 symbol.kind,
+                unit_text(symbol.unit.factors) if symbol.unit else "",
+                notes,
+                _nested(symbol.name, sets, {**values, **printed_of}),
             )
+
+
+def _notes(part: Fit) -> Iterator[tuple[str, str]]:
+    """Parameters whose values are to be distrusted, or were not fitted, and why."""
+    for name, parameter in part.parameters.items():
+        if doubts := part.intervals.doubts(name, parameter):
+            yield name, ", ".join(doubts)
+    for name, held in part.held.items():
+        yield name, "fixed" if held.formula is None else "tied to others"
 
 
 def _nested(
@@ -271,4 +304,5 @@ def _facts(fits: Fit | Fits, parts: Sequence[Fit], made: Exported) -> FitFacts:
         common,
         tuple(name for name in ranges if name not in common),
         fits.verdict,
+        {variable.name: variable.unit for variable in made.variables if variable.unit},
     )

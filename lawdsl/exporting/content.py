@@ -63,6 +63,10 @@ class Constant:
         values: a number, or nested lists with an axis for each set.
         errors: standard errors, of the same form; nan where there is none.
         kind: parameter; setting where it was not fitted; given, of a law without a fit.
+        unit: as text; empty without one.
+        notes: labels -> why an element has no error, or is to be distrusted: `on its lower bound`,
+            `not identified`, `hardly determined`, `fixed`, `tied to others`.
+        printed: the values as a fit prints them, 0 on a bound at 0; of the same form.
     """
 
     name: str
@@ -71,6 +75,9 @@ class Constant:
     values: Nested
     errors: Nested
     kind: str
+    unit: str
+    notes: Mapping[tuple[str, ...], str]
+    printed: Nested
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,7 @@ class FitFacts:
             the rows of all of them have.
         no_common_range: the variables for which these ranges have no number in common.
         verdict: trusted, caution or not trusted.
+        units: variable -> its unit as text, for the ranges.
     """
 
     data: str
@@ -130,6 +138,7 @@ class FitFacts:
     ranges: Mapping[str, tuple[float, float]]
     no_common_range: tuple[str, ...]
     verdict: str
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,17 @@ function _own(object, name, otherwise) {
   return otherwise;
 }
 """,
+    "_parameters": """
+function _parameters(parameters) {
+  if (typeof parameters !== "object" || parameters === null) {
+    throw new TypeError("parameters is no object of values");
+  }
+  Object.keys(parameters).forEach((name) => {
+    if (!Object.hasOwn(PARAMETERS, name)) throw new RangeError(`${name} is no parameter`);
+  });
+  return { ...PARAMETERS, ...parameters };
+}
+""",
     "_number": """
 function _number(name, x) {
   if (typeof x !== "number") throw new TypeError(`${name} is not a number`);
@@ -215,8 +226,8 @@ def _public(module: Module) -> Iterator[str]:
     unit = f", in {made.unit}" if made.unit else ""
     doc = f": {made.doc}" if made.doc else ""
     about = _inputs_text(module)
-    other = "@param parameters other values, in the form of PARAMETERS"
-    throws = "@throws RangeError: a value that is not finite, or outside its domain"
+    other = "@param parameters other values of some, in the form of PARAMETERS"
+    throws = "@throws RangeError: a value that is not finite, or outside its domain; an unknown parameter"
     functions = [
         ("predict", "_value", f"{made.output}{unit}{doc}."),
         ("gradient", "_variableSlopes", f"The derivative of {made.output} by each variable."),
@@ -230,7 +241,7 @@ def _public(module: Module) -> Iterator[str]:
         yield from ("", *_documentation([text, "", *about, other, throws]))
         yield f"export function {name}(inputs, parameters = PARAMETERS) {{"
         yield from _checked(module)
-        yield f"{INDENT}return {private}(parameters{bound});"
+        yield f"{INDENT}return {private}(_parameters(parameters){bound});"
         yield "}"
     if made.errors:
         yield from _interval(module, about, throws, bound)

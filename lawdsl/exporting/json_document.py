@@ -11,7 +11,7 @@ from lawdsl.compiling.indexed import Leaf
 from lawdsl.exporting.content import Exported
 from lawdsl.exporting.program import FormulaProgram
 from lawdsl.language.instances.instance import Differing
-from lawdsl.language.printer import print_formula
+from lawdsl.language.printer import print_formula, with_subscripts
 
 SCHEMA = "lawdsl formula 1"
 
@@ -71,6 +71,8 @@ def _document(made: Exported) -> dict[str, Any]:
                 "values": _finite(c.values),
                 "errors": _finite(c.errors),
                 "fitted": c.kind == "parameter",
+                "unit": c.unit or None,
+                "notes": {with_subscripts(c.name, labels): why for labels, why in c.notes.items()},
             }
             for c in made.constants
         ],

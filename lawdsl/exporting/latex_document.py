@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from lawdsl.core.diagnostics import printable
@@ -11,6 +11,7 @@ from lawdsl.exporting.content import Constant, Exported, Nested
 from lawdsl.exporting.module import heading
 from lawdsl.language.latex import (
     LatexNames,
+    escaped,
     formula_latex,
     latex_names,
     number_latex,
@@ -18,6 +19,19 @@ from lawdsl.language.latex import (
 )
 
 PLAIN_EXPONENTS = range(-4, 6)  # powers of ten of numbers that are written out
+
+MARKS = "abcdefghijklmnopqrstuvwxyz"
+_UNIDENTIFIED = "not identified: the data do not determine it"
+_BOUNDS = ("on its lower bound", "on its upper bound")
+NOTES = {
+    **{note: note for note in _BOUNDS},
+    **{f"{note}, not identified": f"{note}; {_UNIDENTIFIED}" for note in _BOUNDS},
+    "not identified": _UNIDENTIFIED,
+    "hardly determined": "hardly determined by the data: it has no interval",
+    "fixed": "fixed, not fitted",
+    "tied to others": "not free: it follows from other parameters",
+}
+"""Notes on a value -> their footnotes, constant texts; fewer than MARKS."""
 
 ROUNDING = 1e-9  # relative: a smaller error is that of a fit to exact values
 
@@ -39,10 +53,36 @@ def latex_document(made: Exported) -> str:
     )
     equations = [f"{names(name)} &= {formula_latex(f, names)}" for name, f in (law, *lets)]
     lines += [r"\begin{align*}", *_lines(equations), r"\end{align*}"]
+    lines += [r"\begin{tabular}{ll}", *_lines(list(_units(made, names))), r"\end{tabular}", ""]
+    marks = {note: MARKS[k] for k, note in enumerate(_notes(made))}
     title = r"parameter & value $\pm$ standard error"
-    rows = [row for constant in made.constants for row in _rows(constant, made, names)]
+    rows = [row for constant in made.constants for row in _rows(constant, made, names, marks)]
+    notes = [
+        rf"\multicolumn{{2}}{{l}}{{\footnotesize {_mark(m)} {NOTES[n]}}}" for n, m in marks.items()
+    ]
+    if made.fit is not None and not made.errors:
+        notes.append(rf"\multicolumn{{2}}{{l}}{{\footnotesize {escaped(made.why_no_errors)}}}")
     head = r"\begin{tabular}{ll}"
-    return "\n".join([*lines, head, *_lines([title, *rows]), r"\end{tabular}"]) + "\n"
+    return "\n".join([*lines, head, *_lines([title, *rows, *notes]), r"\end{tabular}"]) + "\n"
+
+
+def _units(made: Exported, names: LatexNames) -> Iterator[str]:
+    """A row of the table of units for the output and each variable."""
+    yield "quantity & unit"
+    quantities = [(made.formulas[-1][0], made.unit)]
+    for variable in made.variables:
+        quantities.append((f"{variable.name}[]" if variable.over else variable.name, variable.unit))
+    for name, unit in quantities:
+        yield f"${names(name)}$ & {escaped(unit) if unit else 'none stated'}"
+
+
+def _notes(made: Exported) -> list[str]:
+    """What the footnotes of the values say, each once, in the order of the values."""
+    return list(dict.fromkeys(note for c in made.constants for note in c.notes.values()))
+
+
+def _mark(mark: str) -> str:
+    return rf"\textsuperscript{{{mark}}}"
 
 
 def _lines(texts: Sequence[str]) -> Iterator[str]:
@@ -51,16 +91,21 @@ def _lines(texts: Sequence[str]) -> Iterator[str]:
         yield text if number == len(texts) else rf"{text} \\"
 
 
-def _rows(constant: Constant, made: Exported, names: LatexNames) -> Iterator[str]:
+def _rows(
+    constant: Constant, made: Exported, names: LatexNames, marks: Mapping[str, str]
+) -> Iterator[str]:
     """A row of the table for each element of a parameter."""
     sets = [made.labels[over] for over in constant.over]
     for chosen in product(*(enumerate(labels) for labels in sets)):
-        value, error = constant.values, constant.errors
+        value, error = constant.printed, constant.errors
         for position, _ in chosen:
             value, error = _element(value, position), _element(error, position)
         labels = [subscript_latex(label) for _, label in chosen]
         assert isinstance(value, float) and isinstance(error, float)
-        yield f"${names(constant.name, labels)}$ & ${value_latex(value, error)}$"
+        note = constant.notes.get(tuple(label for _, label in chosen))
+        unit = f" {escaped(constant.unit)}" if constant.unit else ""
+        mark = _mark(marks[note]) if note else ""
+        yield f"${names(constant.name, labels)}${mark} & ${value_latex(value, error)}${unit}"
 
 
 def _element(values: Nested, position: int) -> Nested:

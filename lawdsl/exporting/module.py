@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lawdsl import __version__
 from lawdsl.compiling.indexed import Leaf
+from lawdsl.core.enumerations import abridged
 from lawdsl.exporting.content import Constant, Exported, ExportedVariable, Nested
 from lawdsl.exporting.names import Identifiers
 from lawdsl.exporting.statements import StatementWriter
@@ -17,6 +18,7 @@ from lawdsl.language.instances.instance import Differing
 from lawdsl.language.printer import print_formula
 
 WIDTH = 96  # of lines of data and text
+MAX_NAMED = 12  # elements of a parameter that a comment names
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,10 @@ def _provenance(made: Exported) -> list[str]:
         return ["The values of the parameters were given, not fitted."]
     where = f" where {', '.join(fit.where)}" if fit.where else ""
     lines = [f"Fitted to {fit.rows:,} rows of {fit.data}{where}; verdict: {fit.verdict}."]
-    ranges = [f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in fit.ranges.items()]
+    ranges = []
+    for name, (low, high) in fit.ranges.items():
+        unit = fit.units.get(name.partition("[")[0], "")
+        ranges.append(f"{name} {low:.4g} to {high:.4g}{f' {unit}' if unit else ''}")
     ranges += [f"{name} none that all labels share" for name in fit.no_common_range]
     if ranges:
         text = (
@@ -185,14 +190,22 @@ def described(variable: ExportedVariable) -> str:
 
 
 def remark(constant: Constant) -> str:
-    """What a reader must know of a parameter: its standard error, its sets, and its text."""
+    """What a reader must know of a parameter: its standard error, why it is to be distrusted, its
+    sets, its unit, and its text."""
     error, parts = constant.errors, []
     if isinstance(error, float) and 0 < error < math.inf:
         parts.append(f"± {error:.2g}")
     if constant.over:
         parts.append(f"by {', '.join(constant.over)}")
+    for note in dict.fromkeys(constant.notes.values()):
+        labels = [
+            f"[{', '.join(each)}]" for each, why in constant.notes.items() if why == note and each
+        ]
+        parts.append(f"{note}: {abridged(labels, MAX_NAMED)}" if labels else note)
     if constant.kind == "setting":
         parts.append("not fitted")
+    if constant.unit:
+        parts.append(f"in {constant.unit}")
     return "; ".join([*parts, constant.doc] if constant.doc else parts)
 
 

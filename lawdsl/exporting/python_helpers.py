@@ -20,6 +20,14 @@ def _shares(name, values, labels, rest):
     shares[rest] = WHERE
     return shares
 ''',
+    "_parameters": '''
+def _parameters(parameters):
+    """Values of all parameters: those that are given, and PARAMETERS for the others."""
+    for name in parameters or {}:
+        if name not in PARAMETERS:
+            raise ValueError(f"{name!r} is none of the parameters: {', '.join(PARAMETERS)}")
+    return {**PARAMETERS, **(parameters or {})}
+''',
     "_position": """
 def _position(name, label, labels):
     if str(label) not in labels:

@@ -212,13 +212,13 @@ def _arguments(module: Module, dialect: Dialect) -> list[str]:
 def _raises() -> list[str]:
     return [
         "Raises:",
-        "    ValueError: a value that is not finite, or outside its domain.",
+        "    ValueError: a value that is not finite, or outside its domain; an unknown parameter.",
         "    TypeError: a value that is not a number.",
     ]
 
 
-CHOSEN = "PARAMETERS if parameters is None else parameters"
-PARAMETERS_LINE = "    parameters: other values, in the form of PARAMETERS."
+CHOSEN = "_parameters(parameters)"
+PARAMETERS_LINE = "    parameters: other values of some, in the form of PARAMETERS."
 
 
 def _predict(module: Module, dialect: Dialect) -> list[str]:

@@ -131,6 +131,13 @@ KINDS = (
         "each claim with its verdict and proof, drawn where it fails",
     ),
     Kind(
+        "design",
+        ("Design",),
+        "lawdsl.figures.kinds.design",
+        "design_figure",
+        "how the intervals of targets are expected to narrow with the runs of a batch",
+    ),
+    Kind(
         "sweep",
         ("Plan", "RunsTable", "Table"),
         "lawdsl.figures.kinds.sweep",

@@ -18,7 +18,6 @@ from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
 from lawdsl.fitting.diagnostics.breakpoints import (
     breakpoint_findings,
-    breakpoints,
     flat_breakpoints,
     without,
 )
@@ -52,6 +51,7 @@ from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate, method_
 from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
+from lawdsl.fitting.preparation.breakpoints import breakpoints
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
@@ -194,7 +194,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     unidentifiable = unidentifiable_directions(symmetries)
     on_bound = np.isin(law.names, list(bounds))
     conditional = breakpoints(task.law)
-    flat = flat_breakpoints(conditional, task.law, problem, theta)
+    flat = flat_breakpoints(conditional, law, problem, theta)
     exchanged = exchanged_terms(law, problem, theta, on_bound, task.runs.groups)
     undetermined_findings, undetermined = undetermined_directions(
         law, problem, theta, bounds, task.other_points, without(unidentifiable, flat), exchanged
@@ -206,7 +206,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         task, best, symmetries, bool(undetermined_findings), exchanged
     )
     diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
-    diagnostics += breakpoint_findings(conditional, flat, task.law, problem, theta)
+    diagnostics += breakpoint_findings(conditional, flat, law, problem, theta)
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
     )

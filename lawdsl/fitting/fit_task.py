@@ -142,6 +142,10 @@ def fit_task(
     check_method(objective, options.intervals)
     impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
+        if options.where and impossible[0].code == "D0110":
+            asked = " and ".join(f"`{condition}`" for condition in options.where)
+            help = f"few rows meet {asked}: keep more rows"
+            impossible = [replace(d, help=help) for d in impossible]
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     chosen_parameter = None
     if objective.choice is not None:

@@ -54,7 +54,7 @@ from lawdsl.fitting.storage import (
 )
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
-from lawdsl.fitting.values_by_name import ValuesByName, check_names
+from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
@@ -121,7 +121,9 @@ class Fit(FitRecord, Presented, Exportable):
                 do not broadcast (D0151).
         """
         law = self.read_law()
-        check_names(law.name, values, [q.name for q in law.variables])
+        names = [q.name for q in law.variables]
+        check_names(law.name, values, names)
+        check_complete(law.name, values, names)
         points = ValuesByName.of(values, {})
         own_names = {name: name for name in values}
         problem, theta = self._posed(law, law.objective, points.columns, own_names)

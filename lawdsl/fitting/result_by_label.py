@@ -31,7 +31,7 @@ from lawdsl.fitting.storage import (
     check_schema,
     load,
 )
-from lawdsl.fitting.values_by_name import ValuesByName, check_names, elements
+from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names, elements
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED, verdict_for
 from lawdsl.language.instances.instance import row_indices
 
@@ -120,6 +120,8 @@ class Fits(FitsRecord, Presented, Exportable):
         variables = self.elements_of_variables(law)
         sets = [binding_name(law.declarations, i) for i in row_indices(law.declarations)]
         check_names(law.name, values, [*variables, *sets])
+        measured = law.declarations.measures
+        check_complete(law.name, values, [name for name in variables if name not in measured])
         numbers: dict[str, Any] = {}
         for name in (name for name in values if name in variables):
             texts = variables[name]

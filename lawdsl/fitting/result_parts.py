@@ -69,6 +69,18 @@ class Intervals:
         default_factory=dict
     )
 
+    def doubts(self, name: str, parameter: Parameter) -> list[str]:
+        """Why the value of a parameter is to be distrusted, in words; none for most.
+
+        Args:
+            name: of the parameter.
+            parameter: the fitted one.
+        """
+        found = [f"on its {parameter.at_bound} bound"] if parameter.at_bound else []
+        found += [] if parameter.identified else ["not identified"]
+        is_open = bool(self.ends) and name not in self.ends and not found
+        return [*found, "hardly determined"] if is_open else found
+
 
 @dataclass(frozen=True)
 class Optimality:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import similar_file, write
 from lawdsl.core.records import OneOf
 from lawdsl.core.records import read as read_record
 from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.language.kept_texts import law_finder
 from lawdsl.language.library import shipped
-from lawdsl.language.parse_cache import CACHE
-from lawdsl.language.resolver import Declarations, resolve
+from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 
 FIT_SCHEMA = 2
@@ -231,27 +231,7 @@ def declarations(law: FittedLaw) -> Declarations:
     Raises:
         LawdslError: the texts do not give that law.
     """
-    done: dict[str, Declarations] = {}
-    path: list[str] = []
-
-    def find(name: str) -> Declarations:
-        if name not in law.texts:
-            raise altered(f"it lacks the law `{name}`")
-        # an edited file may contain circular references
-        if name in path:
-            raise altered(f"its laws are built on each other: {' -> '.join([*path, name])}")
-        if name not in done:
-            path.append(name)
-            text = Text(f"{name} (kept in the fit)", law.texts[name])
-            document, mistakes = CACHE.parse(text.text, text.name)
-            declared, more = resolve(document, text, find)
-            if declared is None or any(d.severity == "error" for d in (*mistakes, *more)):
-                raise LawdslError([*mistakes, *more])
-            done[name] = declared
-            path.pop()
-        return done[name]
-
-    return find(law.name)
+    return law_finder(law.texts, "fit", altered)(law.name)
 
 
 def altered(why: str) -> LawdslError:

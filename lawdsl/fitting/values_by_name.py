@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language.keywords import did_you_mean
 
 Array = NDArray[np.float64]
@@ -78,6 +79,24 @@ def check_names(law: str, given: Iterable[str], names: Sequence[str]) -> None:
             problems.append(Diagnostic("D0116", f"`{law}` has no variable `{name}`", help=help))
     if problems:
         raise LawdslError(problems)
+
+
+def check_complete(law: str, given: Iterable[str], needed: Sequence[str]) -> None:
+    """Refuse values without one of a variable that a prediction needs.
+
+    Args:
+        law: the name of the law.
+        given: the names that were given values.
+        needed: the variables.
+
+    Raises:
+        LawdslError: D0104.
+    """
+    missing = [name for name in needed if name not in set(given)]
+    if missing:
+        message = f"`{law}` needs a value of {conjunction(missing)}"
+        help = f"give all of its variables: fit({', '.join(f'{name}=…' for name in needed)})"
+        raise LawdslError(Diagnostic("D0104", message, help=help))
 
 
 def elements(name: str, value: Any, texts: Mapping[str, str]) -> dict[str, Any]:

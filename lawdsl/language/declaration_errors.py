@@ -16,6 +16,19 @@ OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 TYPES = ("real", "float", "double", "number", "numeric", "scalar", "reals", "any", "free")
 WHOLE = ("int", "integers", "Integer", "Integers", "whole")
+VERBS = (
+    "strictly",
+    "always",
+    "is",
+    "are",
+    "be",
+    "must",
+    "should",
+    "has",
+    "lies",
+    "ranges",
+    "takes",
+)
 SETS = ("from", "of", "among", "within", "element", "elem", "between", "range", "belongs", "on")
 
 
@@ -181,7 +194,7 @@ def _domain_in_words(p: ParseFailure) -> Explanation | None:
                 edit,
             )
         return "L0201", "a domain begins with `in`", f"write `{name} in [0, 1]`", (p.token,)
-    if p.token.type == "NAME" and not known(str(p.token)):
+    if p.token.type == "NAME" and not known(str(p.token)) and word not in VERBS:
         if any(w.value in ("[", "{", "(") for w in tail[:1]):
             return None
         edit = inserting(span_of(p.before).end, ",")
@@ -228,7 +241,12 @@ def _interval_spelling(p: ParseFailure) -> Explanation | None:
         return None
     rest = p.line[p.position :]
     if p.token.type == "NUMBER":
-        numbers = [w for w in rest if w.type == "NUMBER"][:2]
+        numbers = [w for w in rest if w.type == "NUMBER"]
+        if len(numbers) > 2 and p.statement == "choose":
+            written = f"{{{', '.join(map(str, numbers))}}}"
+            edit = replacing((numbers[0], numbers[-1]), written)
+            return "L0201", "choices stand in braces", f"write `in {written}`", (p.token,), edit
+        numbers = numbers[:2]
         if len(numbers) == 2 and all(
             str(w) in ("..", "...", "to", "-", "and", ":", ",")
             for w in p.line[p.position + 1 : p.line.index(numbers[1])]
@@ -244,8 +262,11 @@ def _unit_spelling(p: ParseFailure) -> Explanation | None:
     before, after = p.before, p.after
     if before is None:
         return None
+    if p.bracket is not None and p.bracket.value == "[" and p.token.value in ("/", "*", "^"):
+        return _unit_as_subscript(p)  # L = E + A/N^alpha [nat/token]
     behind_unit = any(word.value == "unit" for word in p.line[: p.position])
-    if p.token.value in ("[", "(") and after is not None and known(str(after)):
+    subscript = before.value == "]" and before.end_pos == p.token.start_pos  # t[i][s]
+    if p.token.value in ("[", "(") and after is not None and known(str(after)) and not subscript:
         closing = closing_bracket(p.line, p.position)
         closing = closing or next((w for w in p.line[p.position :] if w.value in ("]", ")")), None)
         if closing is not None and (behind_unit or "UNIT" in p.accepted):
@@ -273,6 +294,20 @@ def _unit_spelling(p: ParseFailure) -> Explanation | None:
     ):
         return _moved_domain(p)
     return None
+
+
+def _unit_as_subscript(p: ParseFailure) -> Explanation | None:
+    start = next(i for i, word in enumerate(p.line) if word is p.bracket)
+    closing = closing_bracket(p.line, start)
+    if closing is None:
+        return None
+    inner = p.line[start + 1 : p.line.index(closing)]
+    if not all(known(str(word)) for word in inner if word.type == "NAME"):
+        return None
+    unit = "".join(str(word) for word in inner)
+    edit = replacing((p.line[start], closing), f" unit {unit}")
+    message = "a unit stands behind the word `unit`"
+    return "L0201", message, f"write `unit {unit}`", (p.line[start],), edit
 
 
 def _moved_domain(p: ParseFailure) -> Explanation:
@@ -360,6 +395,11 @@ def _operand_missing(p: ParseFailure) -> Explanation | None:
     text = str(p.token).strip('"').strip()
     if p.token.type == "STRING" and re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
         return None
+    operator = p.token.value in ("+", "*", "/") and p.statement != "prior"
+    if operator and p.before is not None and p.before.value in OPERATORS[:-1] and p.position > 1:
+        message = f"no formula stands between `{p.before}` and `{p.token}`"
+        help = "write one between them, or leave one of the operators out"
+        return "L0201", message, help, (p.before, p.token)
     if ends and p.before is not None and p.before.value in OPERATORS and p.position > 1:
         message = f"nothing follows this `{p.before}`"
         return "L0207", message, "write a formula behind it, or remove it", (p.before,)

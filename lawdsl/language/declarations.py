@@ -74,6 +74,8 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
         if discrete and kind != "unknown":
             assert domain is not None
             help = "a list of numbers, or whole numbers, are the domain of what a question asks for: `choose`"
+            if kind in ("variable", "parameter"):
+                help = f"write an interval, `{item.name} in [0, 1]`, or a bound; only a question chooses among numbers"
             message = f"the domain of {keywords.a(kind)} is an interval"
             scope.report("L0703", message, domain.span, help)
         if domain is not None and (simplex or (earlier and redeclared and earlier.simplex)):

@@ -70,6 +70,8 @@ def spelled(line: str, at: int) -> Remedy | None:
                 f"write a prior as `prior {name} = 0.35 ± 0.1`: its center and standard deviation"
             )
             return Remedy(help, (), len(line))
+        if first in ("start", "variable", "given", "choose", "index"):
+            return Remedy("domains and starts have no distribution", (), len(line))
         if first == "require":
             return Remedy("write a limit as `L -> E as N -> oo`", (), len(line))
         return Remedy("an equation is written with `=`", ((at, at + 1, "="),), at + 1)

@@ -17,6 +17,9 @@ from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
 
+MAGNITUDES = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12, "bn": 9, "mn": 6}
+WITH_NUMBERS = ("variable", "parameter", "given", "choose", "setting", "fix", "start", "step")
+RELATIONS = ("<", "<=", ">", ">=", "≤", "≥")
 DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
 FILLERS = ("monotone", "monotonically", "monotonic", "strictly", "always", "nonstrictly", "weakly")
@@ -63,6 +66,11 @@ def second_claim(p: ParseFailure) -> tuple[Edit, ...]:
 
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     """`L = E + A/N^alpha nat/token`"""
+    if p.token.value in PREFIXES and p.after is not None and known(str(p.after)):
+        if p.before is not None and p.before.type == "NUMBER" and not known(str(p.token)):
+            words, written = (p.token, p.after), f"unit {p.token}{p.after}"
+            message = "a prefix and its unit are one word, behind `unit`"
+            return "L0203", message, f"write `{written}`", words, replacing(words, written)
     is_unit = p.token.type == "NAME" and known(str(p.token))
     if not is_unit or p.before is None or p.statement in ("require", "minimize", "start", "step"):
         return None
@@ -117,6 +125,24 @@ def _grouped_digits(p: ParseFailure) -> Explanation | None:
         words,
         replacing(words, written),
     )
+
+
+def _magnitude(p: ParseFailure) -> Explanation | None:
+    """`variable N > 1B`, `given N < 70M`"""
+    if p.before is not None and p.before.type == "NUMBER" and p.token.value in ("f", "F", "L"):
+        if p.before.end_pos == p.token.start_pos and p.statement in WITH_NUMBERS:
+            words = (p.before, p.token)
+            edit = replacing(words, str(p.before))
+            return "L0203", "numbers have no letters", f"write `{p.before}`", words, edit
+    before, power = p.before, MAGNITUDES.get(str(p.token))
+    if before is None or before.type != "NUMBER" or before.end_pos != p.token.start_pos:
+        return None
+    if power is None or p.statement not in WITH_NUMBERS:
+        return None
+    written = f"{before}e{power}"
+    words = (before, p.token)
+    message = "numbers have no letters"
+    return "L0203", message, f"write `{written}`", words, replacing(words, written)
 
 
 def _conditional_call(p: ParseFailure) -> Explanation | None:
@@ -193,6 +219,9 @@ def _text_in_formula(p: ParseFailure) -> Explanation | None:
 
 
 def _negation(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "not" and "STAR" in p.accepted and p.after is not None:
+        help = f"write the opposite relation of `{p.after}`"
+        return "L0203", "there is no negation", help, (p.token,)
     if p.before is not None and p.before.value == "not":
         help = "write the opposite relation: `L <= 3` for `not L > 3`"
         return "L0203", "there is no negation", help, (p.before,)
@@ -207,8 +236,29 @@ def _limit(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _ends_sum(p: ParseFailure, position: int) -> bool:
+    """Whether the term behind a sign of a sum ends before a word of the line."""
+    word, between = p.line[position], p.line[p.position : position]
+    depth = sum((w.value in ("(", "[")) - (w.value in (")", "]")) for w in between)
+    ends = word.value in ("+", "-", "unit", ")", ",", "=", "]") or word.type in (
+        "STRING",
+        "RELATION",
+    )
+    return ends and depth <= 0
+
+
 def _sum_sign(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "of":
+        return None
     if p.before is not None and p.before.partition("_")[0] in SUMS and p.token.value != "(":
+        index = p.before.partition("_")[2]
+        end = next((i for i in range(p.position, len(p.line)) if _ends_sum(p, i)), len(p.line))
+        if index and end > p.position:
+            term = "".join(str(word) for word in p.line[p.position : end]).replace(",", ", ")
+            written = f"sum({term} for {index})"
+            message = f"`{p.before}` is written as a function"
+            edit = replacing((p.before, p.line[end - 1]), written)
+            return "L0203", message, f"write `{written}`", (p.before,), edit
         help = "write `sum(a[j]*x[j] for j)`, with an index j that is declared"
         return "L0203", f"`{p.before}` is written as a function", help, (p.before,)
     return None
@@ -228,7 +278,7 @@ def _filler(p: ParseFailure) -> Explanation | None:
     if p.after.value not in TRENDS:
         help = "leave it out"
     edit = replacing((p.token, p.after), str(p.after))
-    return "L0203", f"`{p.token}` has no place in a claim", help, (p.token,), edit
+    return "L0203", f"`{p.token}` has no place here", help, (p.token,), edit
 
 
 def _preposition(p: ParseFailure) -> Explanation | None:
@@ -261,10 +311,29 @@ def _lambda(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _outputs(p: ParseFailure) -> tuple[str, ...]:
+    """The first word of a line that defines what a law gives: `L = …`, `L[i] = …`."""
+    return (p.statement,) if len(p.line) > 2 and p.line[1].value in ("=", "[") else ()
+
+
 def _keyword_in_formula(p: ParseFailure) -> Explanation | None:
     """A statement that begins in the line of another one."""
-    if p.token.value in KEYWORDS or p.before is None or p.after is None:
+    if (
+        (p.token.value in KEYWORDS and p.token.value != "for")
+        or p.before is None
+        or p.after is None
+    ):
         return None
+    domain = len(p.line) > p.position + 2 and p.line[p.position + 2].value in RELATIONS
+    if (
+        p.token.value in ("for", ",")
+        and domain
+        and p.bracket is None
+        and p.statement in ("let", *_outputs(p))
+    ):
+        bound = f"{p.after} {' '.join(map(str, p.line[p.position + 2 : p.position + 4]))}"
+        help = f"leave it out: `{bound}` stands where `{p.after}` is declared"
+        return "L0201", "a formula has no domain", help, (p.token,)
     if p.token.value in ("where", "with", "subject", "such", "st") and "STAR" in p.accepted:
         help = "give a part a name on a line of its own, `let x = …`; a domain stands where the name is declared"
         return "L0203", f"`{p.token}` cannot stand behind a formula", help, (p.token,)
@@ -284,6 +353,9 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value not in (".", ".."):
         return None
     before, after = p.before, p.after
+    if p.token.value == ".." and p.statement in WITH_NUMBERS:
+        if p.statement == "start" or p.bracket is not None and p.bracket.value == "{":
+            return None
     if p.token.value == ".." and p.bracket is not None and p.bracket.value != "{":
         edit = replacing((p.token,), ", ")
         help = f"write `{before}, {after}`"
@@ -388,6 +460,7 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _compound_assignment,
     _text_in_formula,
     _grouped_digits,
+    _magnitude,
     _negation,
     _limit,
     _sum_sign,

@@ -149,5 +149,7 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
             scope.report("L0315", message, span, help)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
+        own = [n for n, i in scope.indices.items() if labels and i.labels == tuple(labels)]
+        help = f"write the index `{own[0]}`, or a label; {help}" if own else help
         scope.report("L0315", f"`{name}` is not an index", span, help)
     return False

@@ -137,6 +137,12 @@ VERDICTS = ("proved", "inside", "conditional", "refuted", "undecided")
 INSTEAD = {
     "ln": "log(x)",
     "log2": "log(x)/log(2)",
+    "log_2": "log(x)/log(2)",
+    "lb": "log(x)/log(2)",
+    "lg": "log10(x)",
+    "log1p": "log(1 + x)",
+    "expm1": "exp(x) - 1",
+    "logit": "log(x/(1 - x))",
     "pow": "a^b",
     "arctan": "atan(x)",
     "sigmoid": "1/(1 + exp(-x))",

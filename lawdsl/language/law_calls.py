@@ -152,7 +152,9 @@ class Calls:
                 named = argument.text if isinstance(argument, tree.Name) else argument.name
                 pairs.append((named, argument))
             else:
-                name = next(iter(_variables(law)), "N")
+                told = {n for n, _ in (*pairs, *node.keywords)}
+                told |= {a.text for a in node.arguments if isinstance(a, tree.Name)}
+                name = next((v for v in _variables(law) if v not in told), "N")
                 help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
                 message = "this value has no name"
                 self.scope.report("L0701", message, argument.span, help)
@@ -172,6 +174,10 @@ class Calls:
         if symbol is None or symbol.kind != "variable":
             variables = _variables(law)
             help = did_you_mean(name, variables, f"its variables are {', '.join(variables)}")
+            if isinstance(formula, tree.Name) and formula.text == name in self.scope.symbols:
+                free = [v for v in variables if v not in self.scope.symbols]
+                if len(free) == 1:  # main(N, D, x) for a law of N, D and r
+                    help = f"write `{free[0]} = {name}`: values are matched by name"
             self.scope.report("L0701", f"`{law.name}` has no variable `{name}`", span, help)
             return False
         if symbol.indices:

@@ -42,6 +42,12 @@ def shipped(kind: str = "law") -> dict[str, Path]:
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
+def ships(name: str, text: str, kind: str = "law") -> bool:
+    """Whether a text is that of the shipped law, question or pipeline of a name."""
+    path = shipped(kind).get(name)
+    return path is not None and read(path).text == text
+
+
 @cache
 def _files() -> dict[str, Path]:
     folder = shipped_folder()

@@ -133,9 +133,9 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
     names = [name for name, _ in call.keywords]
     if call.subscripts:
         message = f"`{print_formula(call)}` is not a reading"
-        scope.report(
-            "L0331", message, call.span, f"leave the label out: `{output.name}(step = 1000)`"
-        )
+        inner = ", ".join(f"{name} = {print_formula(value)}" for name, value in call.keywords)
+        reading = f"{output.name}({inner or 'step = 1000'})"
+        scope.report("L0331", message, call.span, f"leave the label out: `{reading}`")
         return None
     if call.arguments:
         message = f"`{print_formula(call)}` does not say which column is read at this value"

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
@@ -27,6 +26,7 @@ from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
+from lawdsl.language.suggestions import advised, sensible, with_suggestion
 from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
 
@@ -89,6 +89,8 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             diagnostics += mistakes
             if statement is None:
                 unread_names |= _names(line, source)
+                if any(token.type == "ILLEGAL" for token in line.tokens):
+                    diagnostics = with_suggestion(diagnostics, line.tokens, source, _parses, _lexed)
         lines.append(SourceLine(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > size_limits.MAX_ERRORS:
             diagnostics.append(too_many(source))
@@ -160,7 +162,10 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if any(token.type == "ILLEGAL" for token in line.tokens):
         return None, []  # the character has its message; what it spoils needs no second one
     if line.broken is not None:
-        return None, [line.broken.to_diagnostic(source)]
+        broken = line.broken.to_diagnostic(source)
+        if line.tokens[0].value in PLACED["simplex"][0]:  # an interval such as [0, 1[
+            broken = advised(broken, line.tokens, None, _parses, source)
+        return None, [broken]
     long = list(_long_names(line.tokens, source))
     if long:
         return None, long
@@ -169,9 +174,8 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if failed is not None:
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
         message = unexpected(failed, accepted, tokens, source)
-        if message.edits and not _leads_to_a_statement(message.edits, tokens, source):
-            message = replace(message, edits=())
-        return None, [message]
+        corrected = _corrected(message.edits, tokens, source) if message.edits else None
+        return None, [advised(message, tokens, corrected, _parses, source)]
     mistakes = list(_out_of_bounds(tree, source))
     return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
 
@@ -191,8 +195,19 @@ def _tree_of(tokens: Sequence[Token]) -> tuple[Any, Token | None, Token | None]:
     return tree, None, previous
 
 
-def _leads_to_a_statement(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> bool:
-    """Whether a line parses after edits, and after those of the mistakes that they uncover."""
+def _lexed(text: str) -> list[Token]:
+    """The tokens of a line's text, without its comment."""
+    tokens = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
+    return [token for token in tokens if token.type not in ("SPACE", "COMMENT", "NEWLINE")]
+
+
+def _parses(text: str) -> bool:
+    return _first_failure(text) is None
+
+
+def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> str | None:
+    """A line after edits, and after those of the mistakes that they uncover; None where it does not
+    parse even then."""
     start = min(span_of(tokens).start, *(edit.span.start for edit in edits))
     end = max(span_of(tokens).end, *(edit.span.end for edit in edits))
     text = source.text[start:end]
@@ -203,17 +218,17 @@ def _leads_to_a_statement(edits: Sequence[Edit], tokens: Sequence[Token], source
         text = _edited(text, moved)
         failed = _first_failure(text)
         if failed is None:
-            return True
+            return text if sensible(text) else None
         token, line, accepted = failed
         if token is None:
-            return False
+            return None
         # the section decides about some advice
         message = unexpected(token, accepted, line, Text("", text + "\n" + head))
         place = token.start_pos if token.type != "$END" else len(text)
         if not message.edits or (place or 0) <= reached:
-            return False
+            return None
         reached, moved = place or 0, list(message.edits)
-    return False
+    return None
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> str:

@@ -13,7 +13,6 @@ from lawdsl.language.foreign_spellings import Explanation, replacing
 
 FORM = "`if r > 0.1 then … else …`"
 OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
-MAX_WRITTEN = 120  # characters of a corrected formula that a message shows
 BEHIND = ("unit", "expect", "finite", "for", "as", "is", "->", "in", ",")
 """What stands behind a formula."""
 
@@ -48,14 +47,9 @@ def _behind_a_formula(p: ParseFailure) -> Explanation:
     first, condition = _formula_before(p), _condition(p)
     if not first or not condition:
         return "L0203", message, help, (p.token,)
-    other = _formula_behind(p, p.position + len(condition) + 2)
-    written = f"if {_text(condition)} then {_text(first)} else {_text(other)}"
-    if other and len(written) <= MAX_WRITTEN:
-        help = f"write `{written}`"
     start = Span(span_of(first[0]).start, span_of(first[0]).start)
-    words = " ".join(str(word) for word in condition)
     dropped = Span(span_of(first[-1]).end, span_of(condition[-1]).end)
-    edits = Edit(start, f"if {words} then "), Edit(dropped, "")
+    edits = Edit(start, f"if {_text(condition)} then "), Edit(dropped, "")
     return "L0203", message, help, (p.token,), *edits
 
 
@@ -66,17 +60,6 @@ def _text(words: Sequence[Token]) -> str:
         text += (" " if word.start_pos != end else "") + str(word)
         end = word.end_pos
     return text
-
-
-def _formula_behind(p: ParseFailure, start: int) -> tuple[Token, ...]:
-    """The tokens of the formula from a position on."""
-    depth, found = 0, list[Token]()
-    for word in p.line[start:]:
-        depth += (str(word) in OPENERS) - (str(word) in CLOSERS)
-        if depth < 0 or (not depth and (str(word) in BEHIND or word.type == "STRING")):
-            break
-        found.append(word)
-    return tuple(found)
 
 
 def _formula_before(p: ParseFailure) -> tuple[Token, ...]:
@@ -113,8 +96,13 @@ def _inside(p: ParseFailure) -> Explanation | None:
     """`E + if r > 0.1 then a else b`"""
     if "LPAR" not in p.accepted or "NUMBER" not in p.accepted:
         return None  # as a name that is declared
-    formula = _formula_behind(p, p.position)
-    start, end = span_of(p.token).start, span_of((formula or (p.token,))[-1]).end
+    depth, last = 0, p.token
+    for word in p.line[p.position :]:
+        depth += (str(word) in OPENERS) - (str(word) in CLOSERS)
+        if depth < 0 or (not depth and (str(word) in BEHIND or word.type == "STRING")):
+            break
+        last = word
+    start, end = span_of(p.token).start, span_of(last).end
     edits = Edit(Span(start, start), "("), Edit(Span(end, end), ")")
     message, help = "inside a formula a piecewise one stands in brackets", "write `(if … else …)`"
     return "L0203", message, help, (p.token,), *edits

@@ -94,6 +94,8 @@ def relation_spelling(p: ParseFailure) -> Explanation | None:
         ("=", ">", ">=", "the relation is written `>=`"),
         ("=", "<", "<=", "the relation is written `<=`"),
         ("<", ">", "!=", "`<>` is written `!=`"),
+        (">", "=", ">=", "the relation is written `>=`"),
+        ("<", "=", "<=", "the relation is written `<=`"),
         (":", "=", "=", "an equation is written with `=`"),
         ("<", "-", "=", "an equation is written with `=`"),
     ):
@@ -119,22 +121,29 @@ def _equal_missing(p: ParseFailure) -> Explanation | None:
     """`setting k 6`, `fix E: 1.69`, `tie beta alpha`"""
     if set(p.accepted) - {"LSQB", "EQUAL"} or "EQUAL" not in p.accepted or p.before is None:
         return None
-    example = f"`{p.before} = {p.after if p.token.value in (':', 'to', 'at') else p.token}`"
+    signs = (":", "to", "at", "is", "as", "be")
+    rest = p.line[p.position + (p.token.value in signs) :]
+    name = "".join(str(word) for word in p.line[1 : p.position])
+    if p.before.value != "]":
+        name = str(p.before)
+    ends = (i for i, w in enumerate(rest) if w.value in ("unit", ",") or w.type == "STRING")
+    value = "".join(str(word) for word in rest[: next(ends, len(rest))])
+    example = f"`{name} = {value or '…'}`"
     if p.token.value == ":" and p.after is not None and str(p.after).lower() in (*TYPES, *WHOLE):
         edit = replacing((p.token, p.after), "")
         return "L0201", "numbers have no type here", "leave the type out", (p.token,), edit
-    if p.token.value in (":", "to", "at", "is", "as"):
+    if p.token.value in signs:
         help = f"write {example}"
         return (
             "L0201",
-            f"`=` is missing behind `{p.before}`",
+            f"`=` is missing behind `{name}`",
             help,
             (p.token,),
             replacing((p.token,), "="),
         )
     if p.token.type in ("NUMBER", "NAME") or p.token.value in ("-", "("):
         edit = inserting(span_of(p.token).start, "= ")
-        return "L0201", f"`=` is missing behind `{p.before}`", f"write {example}", (p.token,), edit
+        return "L0201", f"`=` is missing behind `{name}`", f"write {example}", (p.token,), edit
     if p.token.type == "RELATION" and p.statement in ("setting", "fix", "tie", "let"):
         help = f"a {p.statement} has a value: write `{p.before} = …`"
         return "L0201", f"`{p.token}` is not `=`", help, (p.token,)

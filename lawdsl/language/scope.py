@@ -20,6 +20,8 @@ from lawdsl.language.dimensions import Powers
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 
+TURNED = re.compile(r"\s*([<>]=?)\s*([A-Za-z_]\w*)")
+"""`D_min <= D`, where D is declared."""
 HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
 
@@ -217,7 +219,14 @@ class Scope:
             earlier = self.declared_here.get(name)
             where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
             note = (f"`{name}` is {keywords.a(self.symbols[name].kind)}, declared {where}",)
-            self.report("L0302", f"`{name}` is declared twice", span, "choose another name", note)
+            help = "choose another name"
+            bound = TURNED.match(self.text.text, span.end)
+            if bound and bound[2] not in self.symbols and bound[2] not in self.declaration_spans:
+                turned = {"<": ">", ">": "<"}[bound[1][0]] + bound[1][1:]
+                help = (
+                    f"a domain begins with the name that is declared: `{bound[2]} {turned} {name}`"
+                )
+            self.report("L0302", f"`{name}` is declared twice", span, help, note)
         elif any(index.over == name for index in self.indices.values()):
             message = f"`{name}` is the name of a set of labels"
             self.report("L0302", message, span, "choose another name")
@@ -302,6 +311,10 @@ class Scope:
             edit_text = written or self._product(name)
             edits = (Edit(self.within(span, name), edit_text),) if edit_text else ()
             help = self._instead(name, context)
+            if self.text.text[: span.start + 1].rstrip(name[0]).endswith("/∂"):
+                variables = [s.text for s in self.symbols.values() if s.kind == "variable"]
+                if keywords.nearest(name, self.symbols) is None and variables:
+                    help = f"the variables are {', '.join(variables)}"
             self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
 
     def _product(self, name: str) -> str | None:
@@ -337,6 +350,15 @@ class Scope:
         """
         if name in keywords.INSTEAD:
             return f"write `{keywords.INSTEAD[name]}`"
+        family = [s for s in self.symbols if s.startswith(f"{name}_")]
+        if (
+            len(family) == 1
+            and f"{name}[" in self.text.text
+            and not self.symbols[family[0]].indices
+        ):
+            index = self.text.text.partition(f"{name}[")[2].partition("]")[0]
+            line = self.line(self.declared_here[family[0]])
+            return f"write `{name}[{index}]` for `{family[0]}` on line {line}"
         head = self.symbols.get(name.partition("_")[0])
         if head is not None and head.indices:
             return f"write `{head.text}`"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.keywords import SIGNS, TRENDS
+from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
+from lawdsl.language.loose_words import joined
 
 CONDITIONALS = ("where", "if", "when", "whenever", "with", "given", "provided", "assuming", "while")
 BESIDE_FINITE = ("defined", "bounded", "exists", "real", "continuous", "valid", "is_finite")
@@ -20,6 +22,12 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
     if p.statement != "require":
         return None
     word = str(p.token).lower()
+    said = str(p.before).lower()
+    if said in DIRECTIONS and p.position > 2 and p.line[p.position - 2].value == "is":
+        what = "".join(str(w) for w in p.line[1 : p.position - 2])
+        of = p.after or "N"
+        help = f"say in which direction: `{what} increasing in {of}` or `{what} decreasing in {of}`"
+        return "L0201", f"unknown claim `{p.before}`", help, (p.before,)
     subject = "".join(str(w) for w in p.line[1 : p.position])
     if p.position == 1 and p.token.type in ("TREND", "FINITE"):
         return _claim_as_function(p)
@@ -76,7 +84,7 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
         if p.before.type in ("NAME", "RPAR", "RSQB") and (
             p.after is None or p.after.type == "NAME" or p.after.value in ("in", "for")
         ):
-            alike = {t[:5]: t for t in TRENDS}.get(word[:5])
+            alike = {t[:5]: t for t in TRENDS}.get(word[:5]) if word[:6] != "conver" else None
             if alike:
                 help = f"write `{subject} {alike} in N`"
                 return (
@@ -169,7 +177,8 @@ def _one_start(p: ParseFailure) -> Explanation | None:
         return "L0201", "starts stand without braces", f"write `start {written}`", (p.token,), edit
     if p.before.value == "in" and "LBRACE" in p.accepted and p.token.type == "NAME":
         return _listed_starts(p)
-    if p.token.value == ":" and p.bracket is not None and p.after is not None:
+    colons = sum(word.value == ":" for word in p.line)
+    if p.token.value == ":" and p.bracket is not None and p.after is not None and colons == 1:
         first, last = str(p.before), str(p.after)
         written = (
             f"{first}, {float(first) + 1:g}, ..., {last}" if first.isdigit() else "0, 1, ..., 5"
@@ -247,9 +256,16 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             edits = (replacing(p.line[position:], f"{parts[0]} ± {parts[1]}"),)
             help = f"write `{parts[0]} ± {parts[1]}`"
         return "L0201", "a prior is written with `±`", help, (call,), *edits
+    if p.token.type == "$END" and "PLUSMINUS" in p.accepted and _distribution(p) is not None:
+        return _distribution(p)
     if p.token.type == "$END" and "PLUSMINUS" in p.accepted:
+        said = " ".join(str(word) for word in p.line)
+        help = f"write it behind the center: `{re.sub(r' (?=[()])|(?<=[(]) ', '', said)} ± …`"
         return "L0207", "the standard deviation is missing", help, (p.line[-1],)
-    if p.token.value in ("in", "~") or p.token.type == "RELATION":
+    if p.token.type == "RELATION" and p.after is not None:
+        help = f"a bound stands where it is declared: `parameter {p.before} {p.token} {p.after}`"
+        return "L0201", "a prior has no bound", help, (p.token,)
+    if p.token.value in ("in", "~"):
         return (
             "L0201",
             f"unexpected `{p.token}`: a prior is a center and a standard deviation",
@@ -257,6 +273,27 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             (p.token,),
         )
     return None
+
+
+def _distribution(p: ParseFailure) -> Explanation | None:
+    """`prior p = Beta(2, 2)`: the normal distribution of that mean and standard deviation."""
+    words = p.line[next((i for i, w in enumerate(p.line) if w.value == "="), 0) + 1 :]
+    if len(words) < 4 or words[0].type != "NAME" or words[1].value != "(":
+        return None
+    if str(words[0]) in FUNCTIONS:
+        return None
+    numbers = [float(word) for word in words if word.type == "NUMBER"]
+    name, written = str(words[0]).lower(), "… ± …"
+    if len(numbers) == 2 and len(words) == 6:
+        a, b = numbers
+        if name == "beta" and a > 0 and b > 0:
+            written = f"{a / (a + b):.3g} ± {(a * b / (a + b + 1)) ** 0.5 / (a + b):.3g}"
+        elif name in ("uniform", "u"):
+            written = f"{(a + b) / 2:.3g} ± {abs(b - a) / 12**0.5:.3g}"
+        elif name == "gamma" and a > 0 and b > 0:
+            written = f"{a / b:.3g} ± {a**0.5 / b:.3g}"
+    message = "a prior is Gaussian: a mean and a standard deviation"
+    return "L0201", message, f"write `{joined(p.line[1 : -len(words)])} {written}`", (words[0],)
 
 
 # Index sets, questions and pipelines
@@ -270,7 +307,7 @@ def _index_set(p: ParseFailure) -> Explanation | None:
         edits: tuple[Edit, ...] = (
             (replacing((p.token,), "over"),) if p.token.value in "in = : of from".split() else ()
         )
-        help = f"write `index {p.before} over {p.after}`"
+        help = f"write `index {p.before} over {p.after if p.after.type == 'NAME' else '…'}`"
         return "L0201", "the set of an index stands behind `over`", help, (p.token,), *edits
     if p.token.value == "," and p.after is not None and "COMMA" not in p.accepted:
         edit = replacing((p.token,), "\nindex")
@@ -290,6 +327,10 @@ def _use(p: ParseFailure) -> Explanation | None:
     if p.token.type == "$END":
         help = f"write `uses NAME : {p.before}`: the name stands for a fit of that law"
         return "L0207", "the law has no name here", help, (p.before,)
+    if p.token.value == "as" and "." in p.line[p.position :]:
+        path = "".join(str(word) for word in p.line[p.position + 1 :])
+        help, edit = f"write `uses {p.before} : {path}`", replacing((p.token,), ":")
+        return "L0201", "unexpected `as`", help, (p.token,), edit
     if p.token.value == "as" and p.after is not None:
         written = f"{p.after} : {p.before}"
         words = (p.before, p.after)
@@ -301,6 +342,10 @@ def _use(p: ParseFailure) -> Explanation | None:
             replacing(words, written),
         )
     help = f"write `uses {p.before} : LAW`"
+    if p.token.value == ".":
+        path = "".join(str(word) for word in p.line[1:])
+        help = f"write `uses loss : {path}`: the name stands for a fit of that law"
+        return "L0207", "the law has no name here", help, p.line[1:]
     edits: tuple[Edit, ...] = (
         (replacing((p.token,), ":"),) if p.token.value in ("=", "is", "from") else ()
     )
@@ -329,10 +374,16 @@ def _step_part(p: ParseFailure) -> Explanation | None:
     named = p.token.type == "$END" or p.token.value in (",", "where", "by")
     if named and set(p.accepted) <= {"EQUAL", "LSQB"} and "at" in p.line[: p.position]:
         if p.line[p.position - 2].value in ("at", ","):
-            help = f"write `at N = {p.before}`, with the variable that has this value"
+            of = p.before.partition("_")[0] if "_" in p.before else "N"  # S_goal is a value of S
+            help = f"write `at {of} = {p.before}`, with the variable that has this value"
             return "L0207", "the point of a step names a variable and its value", help, (p.before,)
+    if p.token.value == "in" and p.after is not None and p.after.value == "{":
+        help = f'compare with one label: `{p.before} = "{p.line[p.position + 2]}"`'
+        return "L0201", "a condition is a relation", help, (p.token,)
     if p.token.value in ("in", "between") and "RELATION" in p.accepted:
-        help = f"write two conditions: `{p.before} >= 0, {p.before} <= 10`"
+        numbers = [str(word) for word in p.line[p.position :] if word.type == "NUMBER"]
+        low, high = numbers[:2] if len(numbers) > 1 else ("0", "10")
+        help = f"write two conditions: `{p.before} >= {low}, {p.before} <= {high}`"
         return "L0201", "a condition is a relation", help, (p.token,)
     if p.token.value == "for" and "AT" in p.accepted:
         return (
@@ -352,6 +403,7 @@ def _listed_numbers(p: ParseFailure) -> Explanation | None:
     if (
         p.before is not None
         and p.token.type in ("NUMBER", "NAME")
+        and p.token.value not in ("to", "and", "by", "step")
         and p.before.type in ("NUMBER", "NAME")
     ):
         message = f"a comma is missing between `{p.before}` and `{p.token}`"

@@ -60,6 +60,7 @@ def unexpected(
     )
 
 
+DECLARED = ("variable", "parameter", "given", "choose")
 HEADERS = (
     "class",
     "library",
@@ -142,7 +143,7 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
 
 def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation:
     """A line that begins with a name: a misspelled statement, one of another language, a formula."""
-    if first.value in HEADERS:
+    if first.value in HEADERS and not (p.section == "question" and ":" in p.line):
         help = 'a file begins with a line such as `law my_law "what it says"`; it needs no imports'
         return "L0205", message, help, (first,)
     if p.token.value == ":" and intended_statement(str(first), p.section):
@@ -409,6 +410,11 @@ def _reading(p: ParseFailure) -> Explanation | None:
 
 def _operator_missing(p: ParseFailure) -> Explanation | None:
     begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
+    bounded = p.after is not None and p.after.type == "RELATION"
+    if p.statement in DECLARED and p.token.type == "NAME" and bounded and p.before is not None:
+        message = f"a comma is missing between `{p.before}` and `{p.token}`"
+        edit = Edit(Span(span_of(p.before).end, span_of(p.before).end), ",")
+        return "L0203", message, f"write `{p.before}, {p.token}`", (p.before, p.token), edit
     if begins and p.before is not None and "STAR" in p.accepted:
         message = f"an operator is missing between `{p.before}` and `{p.token}`"
         help = f"write `{p.before}*{p.token}` for a product"

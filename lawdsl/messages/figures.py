@@ -64,9 +64,10 @@ FIGURES: dict[str, Message] = {
     ),
     "G0122": Message(
         "an answer that cannot be reported",
-        "A report takes one answer from a file as `lawdsl solve … --json` prints it, to a question "
-        "that ships. It answers other questions itself: `lawdsl report FIT.json --question FILE.law "
-        "loss=FIT.json C=1e22`.",
+        "A report takes fits, and the answers to a question as `lawdsl solve … --json` prints them, with "
+        "the text of the question. Files of earlier versions lack it, and the documents of other commands, "
+        "or of one that failed, have no answer. A report answers questions itself, too: "
+        "`lawdsl report FIT.json --question FILE.law loss=FIT.json C=1e22`.",
     ),
     "G0114": Message(
         "a figure of claims that a law does not make",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lawdsl.messages import (
     corpora,
+    designs,
     exports,
     figures,
     fits,
@@ -53,4 +54,4 @@ RUNNER: dict[str, Message] = (
     | runs.TABLES
     | runs.MACHINE
 )
-MESSAGES: dict[str, Message] = LANGUAGE | DATA | mixtures.MIXTURES | RUNNER
+MESSAGES: dict[str, Message] = LANGUAGE | DATA | mixtures.MIXTURES | designs.DESIGNS | RUNNER

@@ -320,12 +320,9 @@ def parameter_rows(fit: Fit) -> tuple[list[str], list[list[Any]]]:
     wider = intervals.ends_with_law_error
     rows = []
     for name, p in fit.parameters.items():
-        notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
-        notes += [] if p.identified else ["not identified"]
+        notes = intervals.doubts(name, p)
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
-        is_open = bool(intervals.ends) and ends is None and not notes
-        notes += ["hardly determined"] if is_open else []
         cells = [error, interval_text(*ends) if ends else ""]
         cells += [rounded_interval_text(*wider[name]) if name in wider else ""] if wider else []
         rows.append((name, p.printed, *cells, ", ".join(notes)))

@@ -10,6 +10,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
 from lawdsl.core.records import MAY_BE_ABSENT
+from lawdsl.language.kept_texts import texts_of
 from lawdsl.language.questions import Question
 from lawdsl.solving.result_under_law_error import Ends, SafeAnswer, UnderLawError, WithoutBounds
 
@@ -232,6 +233,23 @@ class DiscreteChoice:
 
 
 @dataclass(frozen=True)
+class AskedFit:
+    """What a question was asked about, for one of its uses.
+
+    Attributes:
+        file: that of the fit, as it was named; empty where it was in memory.
+        law: SHA-256 of the law of the fit; empty where there is none.
+        data: SHA-256 of the numbers that were fitted, for each part.
+        values: parameter -> value, where numbers were given in place of a fit.
+    """
+
+    file: str = ""
+    law: str = ""
+    data: tuple[str, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Answer(Presented):
     """The answer to a question.
 
@@ -266,7 +284,9 @@ class Answer(Presented):
         level: the level of the intervals.
         diagnostics: the warnings.
         wrong, seed: the error of the laws, `5%` or `learned`, and the seed that were asked for.
-        declared: the question as declared, for displays; it is in no file.
+        asked_fits: use -> the file and the digests of its fit, or the numbers in place of one; empty
+            where they are not known.
+        declared: the question as declared, for displays; a file has its texts, as `question_texts`.
         curves_of: what computes `curves`; None where the answer was not made by a question.
         asked: the question with its fits, which can be asked for other values; None as before.
         limit: where nothing is best, the value that the goal comes nearer to; None where it passes
@@ -300,6 +320,7 @@ class Answer(Presented):
     choices: tuple[DiscreteChoice, ...] = ()
     wrong: Annotated[str, MAY_BE_ABSENT] = ""
     seed: Annotated[int, MAY_BE_ABSENT] = 0
+    asked_fits: Annotated[Mapping[str, AskedFit], MAY_BE_ABSENT] = field(default_factory=dict)
     declared: Question | None = field(default=None, repr=False, compare=False)
     # Any stands for Curve: annotations are evaluated at run time, to rebuild an answer from a file
     curves_of: Callable[[Answer, Sequence[str]], tuple[Any, ...]] | None = field(
@@ -377,6 +398,7 @@ class Answer(Presented):
         for kept_in_memory in ("declared", "curves_of", "asked", "limit"):
             del content[kept_in_memory]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
+        content["question_texts"] = asdict(texts_of(self.declared)) if self.declared else None
         document: dict[str, Any] = plain(content)
         return document
 

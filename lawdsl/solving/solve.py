@@ -38,10 +38,13 @@ from lawdsl.solving.inputs import (
     symbol_values,
     violated_constant_constraints,
 )
+from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.law_values import NoLawError
+from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.pieces import best_of, is_piecewise, joined, parts_of, without_safe_answer
-from lawdsl.solving.result import Answer, Answers, Relaxation
+from lawdsl.solving.result import Answer, Answers, AskedFit, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
 from lawdsl.solving.without_bounds import Relaxed, refit_without_bounds, with_relaxed_answer
@@ -76,6 +79,7 @@ class Asked:
         self.formulated: FormulatedQuestion = formulate(question, loaded)
         self._law_errors = LawErrors(question, loaded, self.formulated)
         self._loaded = loaded
+        self._asked_fits = {use: _asked_fit(fits[use], fit) for use, fit in loaded.items()}
         self._piecewise = is_piecewise(self.formulated)
         self._solvers: dict[object, Solver] = {}
         self._discrete = (
@@ -203,7 +207,7 @@ class Asked:
         formulated: FormulatedQuestion | None = None,
     ) -> Answer:
         along = partial(curves_of, formulated or self.formulated, problem, values)
-        return replace(answer, curves_of=along, asked=self)
+        return replace(answer, curves_of=along, asked=self, asked_fits=self._asked_fits)
 
     def point(self, values: Mapping[str, Any], /, *, level: float = 0.95, seed: int = 0) -> Answer:
         """The answer by the fits only, without proofs, comparisons and the error of the laws, so
@@ -221,6 +225,33 @@ class Asked:
             return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, False)
         return self._with_curves(answer, solver, values_of_all)
+
+    def outcomes(self, values: Mapping[str, Any], /, discrepancy: float) -> Outcomes:
+        """Goal and constraints at choices of all unknowns, for any true laws.
+
+        Args:
+            values: given or setting -> number in its unit, or label -> number.
+            discrepancy: standard deviation of log L per decade.
+
+        Raises:
+            NoLawError: the error of the laws is not known.
+        """
+        return self._law_errors.outcomes(symbol_values(self.formulated, values), discrepancy)
+
+    def choices(self, outcomes: Outcomes) -> Choices:
+        """The choices of the one unknown.
+
+        Args:
+            outcomes: of this question.
+
+        Raises:
+            NoLawError: it has several unknowns, discrete ones, or an equation fixes the one it has.
+        """
+        if self._discrete is not None:
+            raise NoLawError("it has discrete unknowns")
+        solver = self._solver_for(outcomes.values)
+        problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+        return self._law_errors.choices(outcomes, problem)
 
     def _solved(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool
@@ -415,6 +446,15 @@ def choose_solver(formulated: FormulatedQuestion, problem: ReducedProblem) -> So
         return UnivariateSolver(formulated, problem)
     parts = separate(problem)
     return NlpSolver(formulated, problem) if parts is None else SeparableSolver(formulated, parts)
+
+
+def _asked_fit(given: Any, fit: Fit | Fits | Mapping[str, float]) -> AskedFit:
+    """What is known of a fit, from what was given for it."""
+    if isinstance(fit, Mapping):
+        return AskedFit(values={name: float(value) for name, value in fit.items()})
+    parts = fit.parts if isinstance(fit, Fits) else (fit,)
+    file = str(given) if isinstance(given, (str, Path)) else ""
+    return AskedFit(file, fit.law.digest, tuple(part.data.digest for part in parts))
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

@@ -48,6 +48,11 @@ checkpoint_every = 100
 [table]                                  # none of it is part of a run's identity
 domain = "code"                          # the table's column `domain`
 dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k2, k3 are of
+
+A file may instead select runs of another sweep, in whose folder they are:
+
+extends = "sweep.toml"
+only = ["0.2M_code=0.1_seed=1", "0.2M_code=0.5_seed=2"]
 """
 
 from __future__ import annotations
@@ -184,6 +189,17 @@ class Columns(Record):
     domain: Name | None = None
     general: Name | None = None
     dlc: Learnability | None = None
+
+
+class Selection(Record):
+    """A file that selects runs of another sweep, as `lawdsl design` writes it.
+
+    `extends` is the path of the sweep, relative to this file; `only` are the labels of cells of its
+    grid, as `lawdsl run --dry-run` prints them without the ends of branches.
+    """
+
+    extends: Annotated[str, Field(min_length=1)]
+    only: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class File(Record):

@@ -21,7 +21,17 @@ from lawdsl.language.keywords import did_you_mean, nearest
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
 from ..spec import ExecutionConfig, Training
-from .file import Also, Branching, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
+from .file import (
+    Also,
+    Branching,
+    Columns,
+    CorpusEntry,
+    File,
+    Grid,
+    Learnability,
+    ModelEntry,
+    Selection,
+)
 
 YAML = re.compile(r"\s*([A-Za-z_][\w-]*)\s*:")
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
@@ -199,6 +209,7 @@ def _toml_advice(line: str, column: int, otherwise: str) -> str:
         )
     key, equals, value = line.partition("=")
     if equals and value.strip()[:1].isalpha():
+        value = value.partition("#")[0]
         return f'text stands in double quotes: `{key.strip()} = "{value.strip()}"`'
     return otherwise
 
@@ -227,6 +238,23 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
         except ValidationError:
             pass  # it is one of the mistakes
     return parsed, problems
+
+
+def selection(path: Path, raw: Mapping[str, Any]) -> Selection:
+    """A file that selects runs of another sweep.
+
+    Args:
+        path: of the file.
+        raw: its tables.
+
+    Raises:
+        LawdslError: every entry that is wrong; R0102.
+    """
+    try:
+        return Selection.model_validate_json(_json(raw), strict=True)
+    except ValidationError as error:
+        raise_mistakes(path, [_mistake(e) for e in error.errors()])
+        raise  # not reached: there is a mistake
 
 
 def model_sections(
@@ -329,7 +357,41 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
     message = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
     for of_python, of_toml in TOML_NAMES.items():
         message = message.replace(of_python, of_toml)
+    help = help or _advice(location, e)
     return sweep_diagnostic(location, f"{location} {message}, not {_shown(e['input'])}", help)
+
+
+def _advice(location: str, e: Any) -> str:
+    """What to write for a value of another kind, or for a word that is not one of the choices."""
+    key, value, kind = location.rpartition(".")[2], e["input"], str(e["type"])
+    written = ""
+    if kind.startswith(("int", "float")) and isinstance(value, str):
+        digits = value.replace("_", "").replace(",", "").strip()
+        if re.fullmatch(
+            r"[0-9]+" if kind.startswith("int") else r"[0-9.]+([eE][-+]?[0-9]+)?", digits
+        ):
+            written = digits
+    elif kind.startswith("int") and isinstance(value, float):
+        written = str(round(value))
+    elif "from 0 to 1" in str(e["msg"]) and isinstance(value, (int, float)) and 2 <= value <= 100:
+        return f"a share of {value:g} % is {value / 100:g}"
+    elif kind == "bool_type" or kind == "bool_parsing":
+        written = "true" if str(value).lower() in ("1", "yes", "on", "true") else "false"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, (int, float, str)):
+        written = f"[{_shown(value)}]"
+    elif kind == "string_type" and isinstance(value, (int, float)):
+        written = f'"{value}"'
+    elif kind == "literal_error":
+        choices = re.findall(r"'([^']+)'", str(e["ctx"]["expected"]))
+        return did_you_mean(str(value), choices, f'write one of them: {key} = "{choices[0]}"')
+    elif kind in ("model_type", "dict_type", "model_attributes_type"):
+        domain = "code" if location.startswith("grid.shares") else "name"
+        return f"write a table: {{{domain} = {_shown(value)}}}"
+    elif kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        return f"choose another number for {key}"
+    if not written and kind.startswith(("int", "float")):
+        return f"write a number: `{key} = 16`" if kind.startswith("int") else f"write `{key} = 0.1`"
+    return f"write `{key} = {written}`" if written else ""
 
 
 def _follows(e: Any) -> bool:

@@ -116,12 +116,6 @@ def _is_equal(folder: Path, order: RunOrder) -> bool:
     return False
 
 
-def label_of(cell: GridRun) -> str:
-    """The label of the run of a cell: `0.2M_code=0.3_seed=1`."""
-    shares = [f"{name}={float(share):.4g}" for name, share in cell.shares.items()]
-    return "_".join((cell.model, *shares, f"seed={cell.seed}"))
-
-
 def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun, stage: TrainingStage) -> Run:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     return Run(
@@ -199,7 +193,7 @@ def _order(
         # a stable run keeps its checkpoints instead
         how = how.model_copy(update={"save_final": False})
     return RunOrder(
-        label=label_of(cell) + stage.suffix,
+        label=cell.label + stage.suffix,
         run=_run(sweep, inputs, cell, stage),
         paths=Paths(
             model=model.folder or model.config or {},

@@ -241,7 +241,7 @@ def plan_of(
         folder=sweep.folder,
         runs=runs,
         supplies=supplies,
-        others=tuple(unexpected_folders(sweep.folder, folders)),
+        others=() if sweep.is_selection else tuple(unexpected_folders(sweep.folder, folders)),
         jobs=jobs,
         rate=rate,
         seconds=_makespan([run.seconds for run in queue], jobs, _precedence(queue)),

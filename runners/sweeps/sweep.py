@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from .file_errors import (
     model_sections,
     raise_mistakes,
     read_toml,
+    selection,
     sweep_diagnostic,
     valid_sections,
 )
@@ -46,6 +47,12 @@ class GridRun:
     mixture: Shares
     seed: int
 
+    @property
+    def label(self) -> str:
+        """What people call the run: `0.2M_code=0.3_seed=1`."""
+        shares = [f"{name}={float(share):.4g}" for name, share in self.shares.items()]
+        return "_".join((self.model, *shares, f"seed={self.seed}"))
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -62,6 +69,7 @@ class Sweep:
         domain, general: the corpora named in the table's columns `domain` and `general`.
         dlc: the run that determines k1, k2 and k3, and their unit in steps.
         export: folder of trained models, with {model} for the name.
+        is_selection: whether it has some of the runs of a larger sweep, in whose folder they are.
     """
 
     path: Path
@@ -78,6 +86,7 @@ class Sweep:
     general: str | None
     dlc: tuple[GridRun, int] | None
     export: str | None
+    is_selection: bool = False
 
 
 def read_sweep(path: Path) -> Sweep:
@@ -88,6 +97,8 @@ def read_sweep(path: Path) -> Sweep:
             (R0102), and every undefined name in it (R0104).
     """
     raw = read_toml(path)
+    if "extends" in raw:
+        return _selected(path, raw)
     file, problems = valid_sections(raw)
     training, how, more = model_sections(raw)
     problems += more
@@ -128,6 +139,39 @@ def read_sweep(path: Path) -> Sweep:
         general=general,
         dlc=dlc,
         export=file["export"] and _relative_path(path, file["export"]),
+    )
+
+
+def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
+    """The sweep that a file extends, with the runs alone that it selects."""
+    chosen = selection(path, raw)
+    base = Path(_relative_path(path, chosen.extends))
+    if "extends" in read_toml(base):
+        message = f"extends: {chosen.extends} selects runs of a third file"
+        help = "extend the sweep that has the grid"
+        raise_mistakes(path, [sweep_diagnostic("extends", message, help)])
+    sweep = read_sweep(base)
+    cells = {cell.label: cell for cell in sweep.cells}
+    unknown = [label for label in chosen.only if label not in cells]
+    raise_mistakes(
+        path,
+        [
+            sweep_diagnostic(
+                "only",
+                f"unknown run `{label}`",
+                did_you_mean(
+                    label, tuple(cells), f"`lawdsl run {chosen.extends} --dry-run` lists them"
+                ),
+                "R0104",
+            )
+            for label in unknown
+        ],
+    )
+    return replace(
+        sweep,
+        path=path,
+        cells=tuple(cells[label] for label in dict.fromkeys(chosen.only)),
+        is_selection=True,
     )
 
 

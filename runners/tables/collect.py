@@ -125,7 +125,7 @@ def collect(
     for name in _in_order(selected):
         values = [row.get(name, absent.get(name)) for row in selected]
         if any(value is not None for value in values):
-            columns[_header(name)] = values
+            columns[header(name)] = values
     return RunsTable(columns, all_notes, len(runs), tuple(warnings))
 
 
@@ -206,7 +206,11 @@ def _in_order(rows: Iterable[Row]) -> list[str]:
     return [*FIRST, *families, *(n for n in names if n not in (*FIRST, *families))]
 
 
-def _header(name: str) -> str:
-    """A column header with its unit: `D [token]`."""
+def header(name: str) -> str:
+    """A column's name with its unit, as tables write it: `D [token]`.
+
+    Args:
+        name: of the column.
+    """
     family = next((family for family in FAMILIES if name.startswith(family)), name)
     return f"{name} [{UNITS[family]}]" if family in UNITS else name

@@ -196,6 +196,17 @@ def _check_header(header: Sequence[str], line: str, name: str, number_: int) -> 
         raise _bad_line("D0105", message, name, number_, help)
 
 
+def _row_advice(row: Any) -> str:
+    for char, word in SEPARATORS:
+        repaired = row.text.replace(char, ",")
+        if char in row.text and repaired.count(",") + 1 == row.expected_columns:
+            return f"write a comma for {word}: `{repaired.strip()[:80]}`"
+    if row.actual_columns < row.expected_columns:
+        missing = row.expected_columns - row.actual_columns
+        return f"add the missing cell{'s' if missing > 1 else ''}, or remove the row"
+    return "correct the row; a comma inside a number needs quotes"
+
+
 def _ragged(row: Any, name: str, starts: Sequence[int]) -> Diagnostic:
     cells = f"{row.actual_columns} cell{'s' if row.actual_columns != 1 else ''}"
     return Diagnostic(
@@ -203,7 +214,7 @@ def _ragged(row: Any, name: str, starts: Sequence[int]) -> Diagnostic:
         f"the row has {cells}, the header {row.expected_columns}",
         place=f"{name}:{starts[row.number - 1]}",
         notes=(f"it reads: {row.text[:80]}",),
-        help="correct the row; a comma inside a number needs quotes",
+        help=_row_advice(row),
     )
 
 

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import conjunction
-from lawdsl.fitting.prepared_law import UnidentifiableDirections
+from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.pieces import conditionals, depends_on
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
@@ -27,23 +25,9 @@ MAX_DOUBLINGS = 40  # of the distance from the optimum
 LOSS_RTOL = 1e-12  # of losses that are equal up to rounding
 
 
-def breakpoints(law: Law) -> tuple[str, ...]:
-    """The free parameters on which the conditions of a law depend.
-
-    Args:
-        law: the law, with the labels of its index sets.
-    """
-    declared = law.declarations
-    symbols = {**declared.symbols, declared.output.name: declared.output}
-    formula = declared.output.formula
-    assert formula is not None
-    sides = [side for node in conditionals((formula,), symbols) for side in (node.lhs, node.rhs)]
-    if not sides:
-        return ()
-    return tuple(q.name for q in law.parameters if depends_on(sides, (q.name,), declared))
-
-
-def flat_breakpoints(names: Iterable[str], law: Law, problem: Problem, theta: Array) -> set[str]:
+def flat_breakpoints(
+    names: Iterable[str], law: PreparedLaw, problem: Problem, theta: Array
+) -> set[str]:
     """Those of which no row's prediction depends smoothly: they decide which part holds, no more.
 
     Args:
@@ -75,7 +59,7 @@ def without(directions: UnidentifiableDirections, flat: set[str]) -> Unidentifia
 
 
 def breakpoint_findings(
-    names: tuple[str, ...], flat: Iterable[str], law: Law, problem: Problem, theta: Array
+    names: tuple[str, ...], flat: Iterable[str], law: PreparedLaw, problem: Problem, theta: Array
 ) -> list[Diagnostic]:
     """A warning about fitted parameters in conditions, with the values that fit as well.
 

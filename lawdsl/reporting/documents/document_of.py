@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.reporting.answers import show_answer, show_answers
 from lawdsl.reporting.comparisons import show_comparison, show_comparisons
+from lawdsl.reporting.designs import show_design
 from lawdsl.reporting.documents.blocks import (
     Block,
     Code,
@@ -31,6 +32,7 @@ from lawdsl.reporting.trends import show_trends
 if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
+    from lawdsl.designing.runs.records import Design
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -182,6 +184,10 @@ def _findings(diagnostics: Sequence[Any]) -> tuple[Block, ...]:
     return (Findings(tuple(diagnostics)),) if diagnostics else ()
 
 
+def _design(design: Design) -> tuple[Block, ...]:
+    return (*recorded(show_design, design), *_findings(design.warnings))
+
+
 DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Law": _law,
     "Fit": _fit,
@@ -196,5 +202,6 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "PipelineResult": _pipeline,
     "Plan": _plan,
     "Band": _band,
+    "Design": _design,
 }
 """Name of a public record -> its document."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
+    from lawdsl.designing.runs.records import Design
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -216,6 +217,22 @@ def _quantities(law: Law) -> Columns:
     }
 
 
+def _designed_runs(design: Design) -> Columns:
+    names = list(dict.fromkeys(name for run in design.runs for name in run.point))
+    halves = {
+        f"half {target.name}": [run.halves[k] for run in design.runs]
+        for k, target in enumerate(design.targets)
+    }
+    return {
+        "run": [run.label for run in design.runs],
+        **{name: [run.point.get(name) for run in design.runs] for name in names},
+        "cost": [run.cost for run in design.runs],
+        "share": [run.share for run in design.runs],
+        **halves,
+        "reason": [run.reason for run in design.runs],
+    }
+
+
 FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Law": _quantities,
     "Fit": _parameters,
@@ -230,5 +247,6 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "PipelineResult": _groups,
     "Plan": _planned_runs,
     "Band": _points,
+    "Design": _designed_runs,
 }
 """Name of a public record -> its columns."""

@@ -22,8 +22,22 @@ from lawdsl.reporting.documents.blocks import (
 from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.terminal import cell_text
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~&]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|^[-+=])")
-"""Characters with a meaning in Markdown: anywhere, or at the start of a line."""
+_SPECIAL = r"""
+    [\\`*|$~]                            # anywhere
+  | (?<![^\W_])_ | _(?![^\W_])           # emphasis, but within a word
+  | \{(?=[{%#.:!])                       # of templates and attributes
+  | ^\[ | \[(?=[\[^]) | \](?=[(\[:])     # boxes, links, footnotes and their definitions
+  | <(?=[A-Za-z/!?]) | &(?=[A-Za-z\#])   # HTML
+  | :(?=//) | (?i:(?<=www))\.            # addresses, which become links
+  | ^> | ^\# | \#(?=[\#\s]*$)            # quotations, headings and their ends
+  | ^[-+](?=\s|$) | ^[-:=](?=[-:|=\s]*$) # items, lines, and the heads of tables
+"""
+SPECIAL = re.compile(f"({_SPECIAL})", re.VERBOSE)
+"""Characters where Markdown would read them as its own: anywhere, or at the start of a line."""
+IN_BRACKETS = re.compile(rf"({_SPECIAL} | [\[\]])", re.VERBOSE)
+"""The same in the text of a picture, which brackets enclose."""
+NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+"""The start of a numbered item."""
 
 
 def markdown_of(blocks: Iterable[Block]) -> str:
@@ -35,14 +49,19 @@ def markdown_of(blocks: Iterable[Block]) -> str:
     return "\n\n".join(filter(None, (RENDERERS[type(block)](block) for block in blocks)))
 
 
-def escaped(text: str) -> str:
-    """Text of any origin with a backslash before characters that have a meaning in Markdown."""
-    return SPECIAL.sub(r"\\\1", text)
+def escaped(text: str, special: re.Pattern[str] = SPECIAL) -> str:
+    """A line of text of any origin with a backslash before what Markdown would read as its own.
+
+    Args:
+        text: the line.
+        special: the characters.
+    """
+    return NUMBERED.sub(r"\1\\\2", special.sub(r"\\\1", text))
 
 
-def _plain(text: str) -> str:
-    """Text escaped for Markdown, on one line."""
-    return escaped(" ".join(text.split()))
+def _plain(text: str, special: re.Pattern[str] = SPECIAL) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return escaped(" ".join(text.split()), special)
 
 
 def _heading(block: Heading) -> str:
@@ -109,7 +128,7 @@ def _details(block: Details) -> str:
 def _picture(block: Picture) -> str:
     # the file is saved beside the document
     notes = "".join(f"\n\n{_plain(note)}" for note in block.notes)
-    return f"![{_plain(block.description)}](<{quote(block.name)}>)\n\n{_plain(block.title)}{notes}"
+    return f"![{_plain(block.description, IN_BRACKETS)}](<{quote(block.name)}>)\n\n{_plain(block.title)}{notes}"
 
 
 RENDERERS: dict[type, Callable[[Any], str]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.fitting.verdicts import NEEDS
@@ -53,15 +52,17 @@ def report_of(
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [
-        with_fits(replace(e, result=with_question(e.result, e.file)), fits)
+        with_fits(e.with_answers([with_question(a, e.file) for a in e.answers]), fits)
         for e in entries
-        if isinstance(e.result, Answer)
+        if e.answers
     ]
-    others = [e for e in entries if not e.is_fit and not isinstance(e.result, Answer)]
+    others = [e for e in entries if not e.is_fit and not e.answers]
     explorers: tuple[list[Explorer], list[QuestionExplorer]] = [], []
     if sliders:
         made = (explorer_of(entry) for entry in fits)
-        moved = (question_explorer_of(entry, progress) for entry in answers)
+        # sliders say more than the same question asked for several values
+        alone = (entry for entry in answers if isinstance(entry.result, Answer))
+        moved = (question_explorer_of(entry, progress) for entry in alone)
         explorers = [e for e in made if e], [e for e in moved if e]
     return Report(
         _title(fits, answers, others),
@@ -72,7 +73,7 @@ def report_of(
 
 def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Entry]) -> str:
     if answers:
-        return conjunction(list(dict.fromkeys(entry.result.title for entry in answers)))
+        return conjunction(list(dict.fromkeys(entry.answers[0].title for entry in answers)))
     if fits:
         return conjunction(list(dict.fromkeys(entry.law.title for entry in fits)))
     return conjunction([entry.name for entry in others])
@@ -81,11 +82,13 @@ def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Ent
 def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]:
     """The summary at the top of the report: the questions and the results."""
     for entry in answers:
-        yield Paragraph(f"Asked: {_question_text(entry.result)}.")
-        if rests_on_others(entry.result):
+        yield Paragraph(f"Asked: {_asked(entry.answers)}.")
+        # without fits there is nothing that could contradict it
+        if fits and rests_on_others(entry):
             yield Paragraph(f"{entry.name} {OTHER_FITS}", is_strong=True)
-    if answers:
-        yield from answer_glance(answers)
+    alone = [entry for entry in answers if isinstance(entry.result, Answer)]
+    if alone:
+        yield from answer_glance(alone)
     if fits:
         yield from fit_glance(fits)
     for entry in fits:
@@ -95,15 +98,18 @@ def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]
             )
 
 
-def _question_text(answer: Answer) -> str:
-    """A question with its given values."""
+def _asked(answers: Sequence[Answer]) -> str:
+    """A question with what was given."""
+    answer = answers[0]
     units = answer.declared.units if answer.declared else {}
-    given = [
-        f"{name} = {number_text(value)}{f' {print_unit(unit)}' if unit else ''}"
-        for name, value in answer.values.items()
-        if "." not in name
-        for unit in (units.get(name.partition("[")[0]),)
-    ]
+    given = []
+    for name in answer.values:
+        if "." in name:
+            continue
+        values = dict.fromkeys(each.values[name] for each in answers)
+        unit = units.get(name.partition("[")[0])
+        text = abridged([number_text(value) for value in values], MAX_GIVEN)
+        given.append(f"{name} = {text}{f' {print_unit(unit)}' if unit else ''}")
     return f"{answer.title}, at {abridged(given, MAX_GIVEN)}" if given else answer.title
 
 
@@ -123,8 +129,9 @@ def _sections(
     explorers: tuple[Sequence[Explorer], Sequence[QuestionExplorer]],
 ) -> Iterator[Section]:
     if answers:
-        blocks = [block for entry in answers for block in answer_blocks(entry)]
-        yield Section("answers", "The answer" if len(answers) == 1 else "The answers", blocks)
+        blocks = [block for entry in answers for block in answer_blocks(entry, fits)]
+        one = sum(len(entry.answers) for entry in answers) == 1
+        yield Section("answers", "The answer" if one else "The answers", blocks)
     if fits:
         yield Section("law", "The law", [*law_blocks(fits), *source_note(fits)])
         yield Section("data", "The data", list(data_blocks(fits)))

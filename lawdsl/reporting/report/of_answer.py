@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lawdsl.reporting.answers import show_answer
+from lawdsl.language.kept_texts import texts_of
+from lawdsl.language.library import ships
+from lawdsl.reporting.answers import show_answer, show_answers
 from lawdsl.reporting.answers_if_laws_are_wrong import law_error_heading, rounded_ends
-from lawdsl.reporting.documents.blocks import Block, Details, Findings, Heading, Rows
+from lawdsl.reporting.documents.blocks import Block, Code, Details, Findings, Heading, Rows
 from lawdsl.reporting.documents.recorder import recorded
 from lawdsl.reporting.report.entries import Entry
 from lawdsl.reporting.report.of_fit import ends_text
@@ -16,20 +18,46 @@ from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
 
 MAX_ROWS = 10
-"""Largest number of rows of a table of an answer that is not collapsed."""
+"""Rows of a table of an answer that is not folded."""
+MAX_ANSWERS = 24
+"""Rows of a table of several answers that is not folded."""
 
 
-def answer_blocks(entry: Entry) -> Iterator[Block]:
-    """An answer: the unknowns, the reason, and the sensitivities.
+def answer_blocks(entry: Entry, fits: Sequence[Entry] = ()) -> Iterator[Block]:
+    """Answers to a question: the unknowns, why, and how they move; of several values of the givens
+    a table, and the figure against these.
 
     Args:
-        entry: an answer.
+        entry: an answer, or several.
+        fits: those of the report, whose laws are printed with them.
     """
+    first = entry.answers[0]
+    yield Heading(f"{first.question}: {first.title}", 3)
+    yield from _one(entry) if isinstance(entry.result, Answer) else _several(entry.answers, entry)
+    found = dict.fromkeys(d for answer in entry.answers for d in answer.diagnostics)
+    if found:
+        yield Findings(tuple(found))
+    yield from _texts(first, fits)
+
+
+def _several(answers: Sequence[Answer], entry: Entry) -> Iterator[Block]:
+    declared, caption = answers[0].declared, "The answers"
+    assert declared is not None
+    _, *blocks = recorded(show_answers, declared, answers, entry.result.varying)
+    for block in blocks:
+        if isinstance(block, Rows):
+            block = replace(block, caption=caption)
+            long = len(block.cells) > MAX_ANSWERS
+            yield Details(caption, [block]) if long else block
+        else:
+            yield block
+    yield from pictures(entry.result, entry.name)
+
+
+def _one(entry: Entry) -> Iterator[Block]:
     answer: Answer = entry.result
-    yield Heading(f"{answer.question}: {answer.title}", 3)
     assert answer.declared is not None
-    # the first block is the heading
-    first, *blocks = recorded(show_answer, answer.declared, answer)
+    _, *blocks = recorded(show_answer, answer.declared, answer)  # the first is the heading
     captions = iter(["The answer"])
     drawn = list(pictures(answer, entry.name))
     for block in blocks:
@@ -44,8 +72,29 @@ def answer_blocks(entry: Entry) -> Iterator[Block]:
         else:
             yield replace(block, headers=_with_headers(block.headers), caption=next(captions, ""))
     yield from drawn
-    if answer.diagnostics:
-        yield Findings(answer.diagnostics)
+
+
+def _texts(answer: Answer, fits: Sequence[Entry]) -> Iterator[Block]:
+    """The question as it is written, and those of its laws that neither ship nor stand with a fit."""
+    assert answer.declared is not None
+    yield Details("The question as written", [Code(answer.declared.text.text.rstrip())])
+    texts = texts_of(answer.declared)
+    for name in own_laws(answer, fits):
+        yield Details(f"The law {name} as written", [Code(texts.laws[name].rstrip())])
+
+
+def own_laws(answer: Answer, fits: Sequence[Entry]) -> list[str]:
+    """The laws of a question that do not ship, and of which no fit of a report has the text.
+
+    Args:
+        answer: to the question.
+        fits: those of the report.
+    """
+    if answer.declared is None:
+        return []
+    shown = {text for fit in fits for text in fit.result.law.texts.values()}
+    laws = texts_of(answer.declared).laws
+    return [name for name, text in laws.items() if text not in shown and not ships(name, text)]
 
 
 def _with_headers(headers: Sequence[str]) -> list[str]:

@@ -50,6 +50,42 @@ class Best:
     goal: Array
 
 
+@dataclass(frozen=True)
+class DrawnChoices:
+    """Draws of the true laws along the unknown, with the best choice of each.
+
+    Attributes:
+        points: of the grid, rising, shape (points,).
+        laws: the true laws, shape (calls, draws, points).
+        outcome: goal and margins, of shape (draws, points).
+        best: the best choice of each draw.
+    """
+
+    points: Array
+    laws: Array
+    outcome: Outcome
+    best: Best
+
+
+def drawn_choices(
+    choices: Choices, grid: Array, point: float, rng: np.random.Generator
+) -> DrawnChoices:
+    """Draw the laws on a grid that is fine where the best choices are.
+
+    Args:
+        choices: the question.
+        grid: that covers the domain of the unknown, rising.
+        point: the answer of the fitted laws.
+        rng: the source of random numbers.
+    """
+    coarse = _thinned(grid, FIRST_POINTS, point)
+    first = best_choices(coarse, choices.outcome(coarse, _laws(choices, coarse, FIRST_DRAWS, rng)))
+    points = _nested_grid(coarse, _refined_grid(first.point, point, coarse), point)
+    laws = _laws(choices, points, DRAWS, rng)
+    outcome = choices.outcome(points, laws)
+    return DrawnChoices(points, laws, outcome, best_choices(points, outcome))
+
+
 def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> UnderLawError:
     """The interval and the regret of an answer, from draws of the true laws.
 
@@ -64,11 +100,8 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
     grid = grid[choices.within_reach(grid, point)]
     if len(grid) < 2:
         return replace(at_answer, missing=f"no other {choices.unknown.name} is in its domain")
-    coarse = _thinned(grid, FIRST_POINTS, point)
-    first = best_choices(coarse, _drawn(choices, coarse, FIRST_DRAWS, rng))
-    points = _nested_grid(coarse, _refined_grid(first.point, point, coarse), point)
-    outcome = _drawn(choices, points, DRAWS, rng)
-    best = best_choices(points, outcome)
+    drawn = drawn_choices(choices, grid, point, rng)
+    points, outcome, best = drawn.points, drawn.outcome, drawn.best
     answered = np.isfinite(best.goal)
     at = int(np.flatnonzero(points == point)[0])
     below, above = _beside_undetermined(choices, points, best.point)
@@ -96,9 +129,9 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
     )
 
 
-def _drawn(choices: Choices, points: Array, count: int, rng: np.random.Generator) -> Outcome:
-    """The outcomes of choices in draws of the laws: arrays of shape (draws, points)."""
-    return choices.outcome(points, choices.laws.draws(choices.law_points(points), count, rng))
+def _laws(choices: Choices, points: Array, count: int, rng: np.random.Generator) -> Array:
+    """True laws at choices, shape (calls, draws, points)."""
+    return choices.laws.draws(choices.law_points(points), count, rng)
 
 
 def _beside_undetermined(

@@ -1,0 +1,287 @@
+"""`lawdsl design`: law or question, candidates, budget -> the runs to do next."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.law_error import percentage_option
+from lawdsl.cli.options import as_json, bindings, changes, finish, plot_option, print_message
+from lawdsl.cli.progress import notice
+from lawdsl.cli.values import value_in
+
+if TYPE_CHECKING:
+    from lawdsl.designing.runs.pool import Pool
+    from lawdsl.designing.runs.records import Design
+    from lawdsl.language.law_changes import LawChanges
+    from lawdsl.law.law import Law
+
+SWEEP_SUFFIX = ".toml"
+
+
+@click.command("design")
+@click.argument("arguments", nargs=-1, required=True, metavar="LAW|FIT.json [NAME=VALUE]...")
+@click.option(
+    "--candidates", required=True, metavar="SWEEP.toml|TABLE", help="The runs to choose from."
+)
+@click.option("--budget", required=True, metavar="COST", help="For all runs together: 1e21.")
+@click.option("--runs", metavar="TABLE", help="The runs so far, to which the law is fitted.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar='"NAME=VALUE ..."',
+    help='A prediction to make precise: "N=70Gparam D=1.4Ttoken"; repeatable.',
+)
+@click.option("--question", metavar="QUESTION", help="Make its answer precise.")
+@percentage_option("--stop", "Half the 95 % interval that is precise enough: 1%.")
+@click.option(
+    "--rivals", multiple=True, metavar="LAW", help="Another law of these variables; repeatable."
+)
+@click.option("--cost", metavar="FORMULA", help="What a run costs, of columns; by default 6*N*D.")
+@percentage_option("--wrong", "The error of the law per decade.  [default: 2%, or as it was seen]")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Use these rows only.")
+@changes
+@click.option("--most", type=click.IntRange(min=1), help="The largest number of runs in the batch.")
+@click.option("--no-repeats", is_flag=True, help="Measure no setting again.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the batch: a sweep for `lawdsl run`, or a table."
+)
+@plot_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@as_json
+def design(
+    arguments: tuple[str, ...],
+    candidates: str,
+    budget: str,
+    runs: str | None,
+    targets: tuple[str, ...],
+    question: str | None,
+    stop: float | None,
+    rivals: tuple[str, ...],
+    cost: str | None,
+    wrong: float | None,
+    where: tuple[str, ...],
+    changes: LawChanges,
+    most: int | None,
+    no_repeats: bool,
+    output: str | None,
+    plot: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Choose the next runs for a precise prediction or answer.
+
+    \b
+    lawdsl design chinchilla --candidates sweep.toml --budget 1e20 -o first.toml
+    lawdsl design chinchilla L=loss --runs runs.csv --candidates sweep.toml \\
+        --target "N=70Gparam D=1.4Ttoken" --budget 1e21 --stop 1% -o next.toml
+    lawdsl design fit.json --candidates runs.csv --target "N=70B D=1.4T" --budget 1e21
+    lawdsl design --question dcpt.tradeoff general=g.json domain=d.json N=7 D=50 L0=2.8 T=3% \\
+        --candidates sweep.toml --budget 3e20 -o next.toml
+
+    LAW NAME=COLUMN is fitted to --runs; before the first runs the batch is cheap runs from which the
+    law can be fitted. A candidate is a cell of a sweep's grid, or a row of a table (rows that share
+    `run` are one run). Those that are done count as spent.
+
+    The batch is chosen by the expected drop of the variance of the target, under a law that may be
+    wrong by --wrong, for the square root of the cost. Where a batch that is spread over the
+    candidates promises as much, it is proposed instead. Batches grow with what is spent.
+
+    Exits with 0 where the interval is within --stop, with 1 where it is not yet.
+    """
+    total = value_in("budget", (("FLOP", 1),), budget)
+    writes_sweep = output is not None and output.endswith(SWEEP_SUFFIX)
+    if writes_sweep and not candidates.endswith(SWEEP_SUFFIX):
+        raise click.UsageError(
+            f"{output}: the candidates are no sweep; write a table, such as next.csv"
+        )
+    options: dict[str, Any] = {
+        "budget": total,
+        "stop": stop,
+        "cost": cost,
+        "discrepancy": wrong,
+        "most": most,
+        "repeats": not no_repeats,
+    }
+    with notice(quiet or as_json, "reading the candidates, fitting, comparing batches"):
+        if question is not None:
+            if targets or runs or rivals or changes:
+                message = (
+                    "with --question leave --target, --runs, --rivals and changes of a law out"
+                )
+                raise click.UsageError(message)
+            result, pool = _for_question(question, arguments, candidates, where, options)
+        else:
+            result, pool = _for_law(
+                arguments, changes, candidates, runs, targets, rivals, where, options
+            )
+    if output is not None and result.runs:
+        _write(result, pool, candidates, output)
+
+    def printed() -> None:
+        from lawdsl.reporting.designs import show_design
+        from lawdsl.reporting.terminal import console
+
+        show_design(result, console())
+        if output is not None and result.runs:
+            print_message(f"wrote {output}")
+        sys.stdout.flush()
+
+    ok = result.certain or (stop is None and bool(result.runs))
+    return finish(
+        "design",
+        result.to_json(),
+        result.warnings,
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=result,
+    )
+
+
+def _for_law(
+    arguments: Sequence[str],
+    changes: LawChanges,
+    candidates: str,
+    runs: str | None,
+    targets: Sequence[str],
+    rivals: Sequence[str],
+    where: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[Design, Pool]:
+    """The design for predictions of a law, or a fit of it."""
+    from lawdsl.designing.design import as_pool
+    from lawdsl.designing.design import design as designed
+    from lawdsl.designing.runs.costs import inherited_conditions
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits, load_fit
+    from lawdsl.law.law import load
+
+    name, pairs = arguments[0], arguments[1:]
+    if "=" in name:
+        raise click.UsageError(f"{name}: begin with a law or a fit, or give a --question")
+    is_fit = name.endswith(".json")
+    if is_fit and changes:
+        raise click.UsageError("a fit has its law: leave --set, --fix, --tie and --without out")
+    subject: Any = load_fit(name) if is_fit else changes.apply(load(name))
+    columns = dict(bindings(pairs)) if pairs else {}
+    law: Law = subject
+    bound, conditions = columns, tuple(where)
+    if isinstance(subject, Fit | Fits):
+        if runs is not None:
+            raise click.UsageError(
+                "a fit has its rows: give a law to fit --runs, or leave --runs out"
+            )
+        first = subject.parts[0] if isinstance(subject, Fits) else subject
+        law, bound = first.read_law(), {**first.data.columns, **columns}
+        conditions = conditions or inherited_conditions(first)
+    pool = (
+        _sweep_pool(candidates, conditions)
+        if candidates.endswith(SWEEP_SUFFIX)
+        else as_pool(candidates, law, bound, options["cost"], conditions)
+    )
+    if not targets and rivals:
+        raise click.UsageError("--rivals judge a --target")
+    result = designed(
+        subject,
+        pool,
+        runs=runs,
+        target=[_point(law, text) for text in targets],
+        rivals=rivals,
+        columns=columns,
+        where=where,
+        **options,
+    )
+    return result, pool
+
+
+def _for_question(
+    question: str,
+    arguments: Sequence[str],
+    candidates: str,
+    where: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[Design, Pool]:
+    """The design for the answer to a question."""
+    from lawdsl.cli.solve import fits_and_values
+    from lawdsl.designing.design import as_pool, design_for_question
+    from lawdsl.designing.runs.costs import inherited_conditions
+    from lawdsl.fitting.result import Fit
+    from lawdsl.language import library
+    from lawdsl.solving.solve import Asked
+
+    parsed, _ = library.question(question)
+    fits, values = fits_and_values(parsed, arguments)
+    several = [name for name, given in values.items() if len(given) > 1]
+    if several:
+        raise click.UsageError(f"{several[0]} has several values: a design is for one answer")
+    asked = Asked(parsed, **fits)
+    first = next((fit for fit in asked.fits.values() if isinstance(fit, Fit)), None)
+    if candidates.endswith(SWEEP_SUFFIX):
+        pool = _sweep_pool(
+            candidates, tuple(where) or (inherited_conditions(first) if first else ())
+        )
+    elif first is not None:
+        conditions = tuple(where) or inherited_conditions(first)
+        pool = as_pool(
+            candidates, first.read_law(), first.data.columns, options["cost"], conditions
+        )
+    else:
+        raise click.UsageError(f"give a fit of {', '.join(parsed.uses)}: NAME=FIT.json")
+    point = {name: given[0] for name, given in values.items()}
+    return design_for_question(asked, point, pool, **options), pool
+
+
+def _sweep_pool(path: str, where: Sequence[str]) -> Pool:
+    """The cells of a sweep as candidates."""
+    from lawdsl.core.optional_packages import needs
+
+    needs("pydantic")
+    from lawdsl.runners.sweeps.machine import this_machine
+    from lawdsl.runners.tables.candidates import pool_of
+
+    return pool_of(Path(path), this_machine(), where)
+
+
+def _point(law: Law, text: str) -> dict[str, float]:
+    """A target as it is written, `N=70Gparam D=1.4Ttoken` -> variable -> value."""
+    units = {q.name: q.unit for q in law.variables}
+    point = {}
+    for pair in re.split(r"[\s;]+", text.strip()):
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(f'--target takes "NAME=VALUE NAME=VALUE", not {text!r}')
+        point[name] = value_in(name, units.get(name), value)
+    return point
+
+
+def _write(result: Design, pool: Pool, candidates: str, output: str) -> None:
+    """Write the batch: a file that selects runs of the sweep, or rows of the table."""
+    from lawdsl.core import files
+    from lawdsl.core.output_files import writing
+
+    if output.endswith(SWEEP_SUFFIX):
+        from lawdsl.runners.tables.selection import selection_text
+
+        text = selection_text(result, Path(candidates), Path(output))
+        with writing(Path(output)):
+            files.write(Path(output), text)
+        return
+    from lawdsl.data.write import write_rows
+
+    names = list(dict.fromkeys(name for run in result.runs for name in run.point))
+    headers = [f"{n} [{u}]" if (u := pool.table.units.get(n)) else n for n in names]
+    rows = [
+        [run.label, *(run.point[n] for n in names), run.cost, run.reason] for run in result.runs
+    ]
+    write_rows(Path(output), ["run", *headers, "cost", "reason"], rows)
+
+
+COMMANDS = (design,)

@@ -1,0 +1,114 @@
+"""Law + candidates -> the first runs, of which the law can be fitted at all.
+
+Two more runs than the law has parameters, among the cheapest ones that between them have at least
+three values of each variable, where the candidates have so many; of these the ones that are farthest
+from one another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.designing.runs.pool import Pool, check_budget
+from lawdsl.designing.runs.records import Design, DesignedRun
+from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MORE_ROWS = 2  # than the law has parameters
+MIN_VALUES = 3  # of each variable: two do not tell a power from a constant and another power
+CHOICE = 3  # cheap candidates for each run that is chosen
+
+
+def first_batch(law: Law, pool: Pool, columns: Array, budget: float, available: Mask) -> list[int]:
+    """Choose the first runs.
+
+    Args:
+        law: that is going to be fitted.
+        pool: the candidates.
+        columns: the variables of the law at the candidate rows, shape (variables, rows).
+        budget: of all runs.
+        available: which candidates are left, shape (runs,).
+
+    Returns:
+        Numbers of candidates, cheap ones first.
+
+    Raises:
+        LawdslError: candidates of too few rows, or a budget for too few; N0106.
+    """
+    widths = np.sum(pool.rows >= 0, axis=1)
+    needed = len(law.parameters) + MORE_ROWS
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
+    points = columns[:, ends]
+    order = np.flatnonzero(available)[np.argsort(pool.costs[available], kind="stable")]
+    size = _smallest_choice(points[:, order], widths[order], needed)
+    cheap = order[: max(size, min(len(order), CHOICE * -(-needed // max(1, int(widths.max())))))]
+    coordinates = grid_coordinates(points)
+    chosen, rows = list[int](), 0
+    for number in spread_batch(
+        coordinates[cheap], pool.costs[cheap], budget, np.zeros((0, len(points)))
+    ):
+        chosen.append(int(cheap[number]))
+        rows += int(widths[chosen[-1]])
+        if rows >= needed:
+            break
+    if rows < needed:
+        message = (
+            f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows at first"
+        )
+        help = f"the budget affords {rows}: raise it, or add cheaper candidates"
+        raise LawdslError(Diagnostic("N0106", message, place=pool.name, help=help))
+    return sorted(chosen, key=lambda number: float(pool.costs[number]))
+
+
+def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
+    """The first batch, before there is a fit: cheap runs that are far from one another.
+
+    Args:
+        law: the law that is going to be fitted.
+        pool: the candidates.
+        columns: the variables of the law at the candidate rows, shape (variables, rows).
+        budget: of all runs.
+
+    Raises:
+        LawdslError: a budget below the cheapest run (N0102), or candidates to which the law cannot
+            be fitted (N0106).
+    """
+    available = np.ones(len(pool), dtype=np.bool_) if pool.done is None else ~pool.done
+    check_budget(pool, budget, available)
+    chosen = first_batch(law, pool, columns, budget, available)
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
+    runs = []
+    for number in chosen:
+        point = {q.name: float(columns[k, ends[number]]) for k, q in enumerate(law.variables)}
+        cost = float(pool.costs[number])
+        reason = "cheap, and far from the others"
+        runs.append(DesignedRun(pool.labels[number], point, cost, cost / budget, (), reason))
+    spent = float(np.sum(pool.costs[~available]))
+    name = law.name
+    return Design(
+        name, pool.name, int(np.sum(available)), (), tuple(runs), "first", budget, spent, pool.unit
+    )
+
+
+def _smallest_choice(points: Array, widths: NDArray[np.int64], needed: int) -> int:
+    """How many of the candidates, the cheapest first, have enough rows and values.
+
+    Args:
+        points: the variables at the ends of candidates, shape (variables, candidates).
+        widths: the rows of each, shape (candidates,).
+        needed: rows.
+    """
+    wanted = [min(MIN_VALUES, len(np.unique(values))) for values in points]
+    for size in range(1, points.shape[1] + 1):
+        enough = int(np.sum(widths[:size])) >= needed
+        if enough and all(
+            len(np.unique(values[:size])) >= count
+            for values, count in zip(points, wanted, strict=True)
+        ):
+            return size
+    return points.shape[1]

@@ -1,0 +1,251 @@
+"""Aim + candidates + budget -> the runs to do next.
+
+The criterion is the expected drop of the variance of the targets, with the error of the law in it. A
+batch that is spread over the candidates is the rival: where it promises as much, it is proposed,
+since it depends on the law least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.designing.runs.aim import Aim
+from lawdsl.designing.runs.batch import Hypothesis, Pick, greedy, relative_variance, sequence
+from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
+from lawdsl.designing.runs.of_fit import surface_of
+from lawdsl.designing.runs.phases import next_allowance
+from lawdsl.designing.runs.pool import Pool, check_budget, done_candidates
+from lawdsl.designing.runs.reasons import Reasons
+from lawdsl.designing.runs.records import Design, DesignedRun, TargetEstimate
+from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
+from lawdsl.fitting.extrapolation.coordinates import coordinates
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.result import Fit
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# a spread batch is proposed where its intervals are expected to be at most this much wider
+SPREAD_TOLERANCE = 1.05
+OTHERWISE = {
+    "criterion": "lowers the variance at the target most for its cost",
+    "spread": "far from the runs so far",
+}
+"""Method -> the reason of a run without another."""
+MIN_BATCH, BATCH_PART = 2, 4  # a batch has two runs, or a quarter of those that are done
+
+
+def next_runs(
+    aim: Aim,
+    pool: Pool,
+    budget: float,
+    *,
+    stop: float | None = None,
+    amplitude: float = DEFAULT_AMPLITUDE,
+    most: int | None = None,
+    repeats: bool = True,
+) -> Design:
+    """Choose the next batch.
+
+    Args:
+        aim: what is to be known.
+        pool: the candidates.
+        budget: of all runs, in the unit of the costs of the pool.
+        stop: half the interval that is precise enough, relative to the value; None for none.
+        amplitude: standard deviation of log L per decade.
+        most: the largest number of runs in the batch.
+        repeats: whether a setting may be measured again.
+
+    Raises:
+        LawdslError: columns of the candidates that a law cannot use; candidates on which no target
+            depends (N0105); a budget below the cheapest candidate (N0102).
+    """
+    fit = aim.fits[0]
+    columns = candidate_columns(fit.law_of_spread(), fit, pool.table)
+    surface = surface_of(fit)
+    done = done_candidates(columns, pool.rows, surface.columns) if pool.done is None else pool.done
+    available = ~done
+    if not repeats:
+        available &= ~_repeats(columns, pool, surface.columns)
+    spent = float(np.sum(pool.costs[done]))
+    check_budget(pool, budget - spent, available)
+    now = [
+        hypothesis_of(targets, pool, rest, amplitude)
+        for targets, rest in zip(aim.targets, aim.rests, strict=True)
+    ]
+    _check_relevance(now, pool, available)
+    before = [h.variance for h in now]
+    best = relative_variance(_after(now, pool, np.flatnonzero(available)), before)
+    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
+    picks: list[Pick] = []
+    method, reasons = "criterion", list[str]()
+    if not precise and available.any():
+        cheapest = float(np.min(pool.costs[available]))
+        allowance = next_allowance(budget, spent, cheapest)
+        limit = max(MIN_BATCH, int(np.sum(done)) // BATCH_PART) if most is None else most
+        picks, method = _batch(now, pool, columns, available, done, allowance, limit)
+        affordable = available & (pool.costs <= allowance * (1 + 1e-9))
+        reasons = _reasons(
+            picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
+        )
+    return _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
+
+
+def _repeats(columns: Array, pool: Pool, fitted: Array) -> Mask:
+    """Which candidates have the values of a fitted row, shape (runs,)."""
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
+    points = columns[:, ends]
+    same = np.abs(points[:, :, None] - fitted[:, None]) <= 1e-6 * np.abs(points[:, :, None])
+    return np.asarray(np.any(np.all(same, axis=0), axis=1))
+
+
+def _check_relevance(now: Sequence[Hypothesis], pool: Pool, available: Mask) -> None:
+    """Refuse candidates that have nothing to do with the targets; N0105."""
+    rows = pool.rows[available]
+    if not len(rows):
+        return
+    drops = np.max([h.relative_drops(rows) for h in now], axis=0)
+    if float(np.max(drops)) > 1e-9:
+        return
+    message = "no candidate bears on the target: none would narrow its interval"
+    help = "add candidates that differ in the variables on which the target depends"
+    raise LawdslError(Diagnostic("N0105", message, place=pool.name, help=help))
+
+
+def _after(now: Sequence[Hypothesis], pool: Pool, chosen: NDArray[np.int64]) -> list[Hypothesis]:
+    """The hypotheses once some candidates are measured."""
+    later = [h.copied() for h in now]
+    for hypothesis in later:
+        hypothesis.observe(pool.rows[chosen].ravel())
+    return later
+
+
+def _batch(
+    now: Sequence[Hypothesis],
+    pool: Pool,
+    columns: Array,
+    available: Mask,
+    done: Mask,
+    allowance: float,
+    limit: int,
+) -> tuple[list[Pick], str]:
+    """The batch by the criterion, or one that is spread where that is as good."""
+    trial = [h.copied() for h in now]
+    picks = greedy(trial, pool.rows, pool.costs, allowance, available=available, most=limit)
+    if not picks:
+        return [], "criterion"
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
+    z = grid_coordinates(columns[:, ends])
+    cost = float(np.sum(pool.costs[[p.candidate for p in picks]]))
+    spread = spread_batch(z, pool.costs, cost, z[done], available=available)
+    spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
+    if spread_picks:
+        width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))
+        if rival <= SPREAD_TOLERANCE * width:
+            return spread_picks, "spread"
+    return picks, "criterion"
+
+
+def _reasons(
+    picks: Sequence[Pick],
+    now: Hypothesis,
+    pool: Pool,
+    columns: Array,
+    surface: FittedSurface,
+    aim: Aim,
+    affordable: Mask,
+    otherwise: str,
+) -> list[str]:
+    """Why each run is in the batch, in its order."""
+    model = surface.law_error(DEFAULT_AMPLITUDE)
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
+    target = aim.targets[0][0]
+    reasons = Reasons(
+        coordinates(model.axes, model.names, columns),
+        ends,
+        model.discrepancy.rows.z,
+        coordinates(model.axes, model.names, target.points),
+        affordable,
+        [q.name for q in target.fit.law_of_spread().parameters],
+        otherwise,
+    )
+    law, texts = now.laws[0].copied(), []
+    for pick in picks:
+        rows = pool.rows[pick.candidate]
+        rows = rows[rows >= 0]
+        texts.append(reasons.of(pick.candidate, law, rows))
+        law.observe(rows)
+    return texts
+
+
+def _record(
+    aim: Aim,
+    pool: Pool,
+    picks: Sequence[Pick],
+    method: str,
+    reasons: Sequence[str],
+    best: Array,
+    budget: float,
+    spent: float,
+    stop: float | None,
+    available: Mask,
+    done: Mask,
+) -> Design:
+    """The record of a design."""
+
+    def narrowed(half: float | None, variance: float) -> float | None:
+        # half an interval of log L is proportional to its standard deviation
+        if half is None or not np.isfinite(half):
+            return None
+        return float(np.expm1(np.log1p(half) * np.sqrt(variance)))
+
+    def halves(variance: Array) -> list[float | None]:
+        return [narrowed(e.half, v) for e, v in zip(aim.estimates, variance, strict=True)]
+
+    runs = []
+    for pick, reason in zip(picks, reasons, strict=True):
+        cost = float(pool.costs[pick.candidate])
+        runs.append(
+            DesignedRun(
+                pool.labels[pick.candidate],
+                _point(pool, pick.candidate, aim.fits),
+                cost,
+                cost / budget,
+                tuple(np.inf if h is None else h for h in halves(pick.variance)),
+                reason,
+            )
+        )
+    after = halves(picks[-1].variance) if picks else [e.half for e in aim.estimates]
+    targets = tuple(
+        TargetEstimate(e.name, e.unit, e.value, e.half, later, limit)
+        for e, later, limit in zip(aim.estimates, after, halves(best), strict=True)
+    )
+    return Design(
+        aim.subject,
+        pool.name,
+        int(np.sum(available)),
+        targets,
+        tuple(runs),
+        method,
+        budget,
+        spent,
+        pool.unit,
+        stop,
+        aim.rivals,
+        aim.warnings,
+        int(np.sum(done)),
+    )
+
+
+def _point(pool: Pool, candidate: int, fits: Sequence[Fit]) -> dict[str, float]:
+    """The columns that the laws read at the end of a candidate, as the table has them."""
+    rows = pool.rows[candidate]
+    end = int(rows[rows >= 0][-1])
+    bound = [columns_for(f.law_of_spread(), f.data.columns, pool.table) for f in fits]
+    columns = dict.fromkeys(column for each in bound for column in each.values())
+    return {column: float(pool.table.numbers(column)[end]) for column in columns}

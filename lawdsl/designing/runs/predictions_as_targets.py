@@ -1,0 +1,97 @@
+"""Points at which a prediction is wanted -> targets, with their intervals by the present fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.designing.runs.hypotheses import LawTarget, parts_of
+from lawdsl.designing.runs.records import TargetEstimate
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.keywords import did_you_mean
+from lawdsl.law.law import Law, unit_text
+
+Array = NDArray[np.float64]
+
+Wrong = float | Literal["learned"] | None
+Point = Mapping[str, float]
+"""Variable -> value, in the units of the law."""
+
+
+def check_point(law: Law, point: Point) -> None:
+    """Refuse a target that does not have exactly the variables of the law.
+
+    Raises:
+        LawdslError: N0103.
+    """
+    names = [q.name for q in law.variables]
+    for name in point:
+        if name not in names:
+            help = did_you_mean(name, names, f"`{law.name}` has {', '.join(names)}")
+            raise LawdslError(
+                Diagnostic("N0103", f"unknown variable `{name}` in a target", help=help)
+            )
+    missing = [name for name in names if name not in point]
+    if missing:
+        message = f"the target has no value of {', '.join(missing)}"
+        written = " ".join(f"{name}={point.get(name, '…')}" for name in names)
+        help = f'write all variables of `{law.name}`: --target "{written}"'
+        raise LawdslError(Diagnostic("N0103", message, help=help))
+
+
+def law_targets(fit: Fit | Fits, points: Sequence[Point]) -> tuple[LawTarget, ...]:
+    """Each point, of each label, as a target of its law.
+
+    Args:
+        fit: of the law.
+        points: where a prediction is wanted.
+    """
+    parts = parts_of(fit)
+    total, result = len(points) * len(parts), []
+    for number, part in enumerate(parts):
+        names = [q.name for q in part.law_of_spread().variables]
+        columns = np.array([[point[name] for point in points] for name in names], dtype=np.float64)
+        weights = np.zeros((total, len(points)))
+        weights[number * len(points) + np.arange(len(points)), np.arange(len(points))] = 1.0
+        result.append(LawTarget(part, columns.reshape(len(names), len(points)), weights))
+    return tuple(result)
+
+
+def estimates(
+    fit: Fit | Fits, points: Sequence[Point], discrepancy: float | None
+) -> tuple[list[TargetEstimate], list[Diagnostic]]:
+    """What the fit predicts at the points, and how well it knows it.
+
+    Args:
+        fit: of the law.
+        points: where a prediction is wanted.
+        discrepancy: standard deviation of log L per decade; None for 2 %, and where the larger runs
+            of the fit were missed by more, for as much as they were.
+
+    Returns:
+        The estimates in the order of `law_targets`, and warnings of the predictions.
+    """
+    result: list[TargetEstimate] = []
+    warnings: dict[Diagnostic, None] = {}
+    for part in parts_of(fit):
+        law = part.read_law()
+        columns = {q.name: [p[q.name] for p in points] for q in law.variables}
+        wrong: Wrong = discrepancy
+        if discrepancy is None and part.has_rolled_check:
+            wrong = "learned"  # where the larger runs were missed by more than 2 % per decade
+        band = part.predict_with_errors(columns, discrepancy=wrong)
+        warnings |= dict.fromkeys(band.warnings)
+        output = law.declarations.output
+        unit = unit_text(output.unit.factors) if output.unit else ""
+        with np.errstate(all="ignore"):
+            halves = np.expm1(np.log(band.high / band.low) / 2)
+        for point, value, half in zip(points, band.values, halves, strict=True):
+            at = ", ".join(f"{name} = {x:.6g}" for name, x in point.items())
+            known = float(half) if np.isfinite(half) else float("inf")
+            result.append(TargetEstimate(f"{law.output} at {at}", unit, float(value), known))
+    return result, list(warnings)

@@ -1,0 +1,51 @@
+"""Messages about the choice of the next runs."""
+
+from __future__ import annotations
+
+from lawdsl.messages.message import Message
+
+DESIGNS: dict[str, Message] = {
+    "N0101": Message(
+        "no candidate runs",
+        "The rows of candidates meet the conditions under which the law was fitted, such as "
+        "`phase = end`, since other rows are not used. None of them does: change the conditions, "
+        "or the evaluations and branches of the sweep.",
+    ),
+    "N0102": Message(
+        "a budget that affords no run",
+        "--budget is what all runs may cost together, in the unit of the candidates' costs, FLOP by "
+        "default. Candidates that are done count as spent. Raise the budget, or add cheaper runs.",
+    ),
+    "N0103": Message(
+        "a target that cannot be used",
+        "A target is a prediction: every variable of the law with a value, "
+        '--target "N=70Gparam D=1.4Ttoken". With --question the target is its answer. --stop is half '
+        "a 95 % interval relative to the value, 1%.",
+    ),
+    "N0104": Message(
+        "a fit from which no design can start",
+        "A design is based on the measured rows that a fit keeps and on the covariance of its "
+        "parameters. Parameters that are given as numbers have neither, nor have fits of quantiles, "
+        "or of as many rows as parameters. Rivals are laws with the same variables.",
+    ),
+    "N0105": Message(
+        "candidates on which the target does not depend",
+        "No candidate would narrow the interval of the target: they differ in variables that do not "
+        "matter there. Add runs in the directions in which the target lies.",
+    ),
+    "N0106": Message(
+        "too few candidates for a first fit",
+        "Before the first runs a design proposes two rows more than the law has parameters, so that "
+        "the law can be fitted. The candidates, or the budget, have fewer.",
+    ),
+    "N0107": Message(
+        "a question without an answer as a target",
+        "The target is the answer by the present fits, and how it would move with further runs. Where "
+        "the fits give no answer, first make the predictions precise that prevent it.",
+    ),
+    "N0108": Message(
+        "an unknown cost",
+        "A run costs 6·N·D by default, or what the column `cost` of the candidates says. Of laws without "
+        "a model size and tokens the cost is given, as a formula of columns: `--cost 6*N*D`.",
+    ),
+}
