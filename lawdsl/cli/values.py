@@ -71,13 +71,13 @@ def _quantities(
             ) from None
         with_unit = f", or with a unit such as {own}" if own else ""
         listed = LIST.fullmatch(text)
+        inner = ",".join(re.split(r"[\s,;]+", listed[1].strip())) if listed else text
         if text.startswith("="):
             error.advice = f"write {name}{text.strip()[0]}{text.lstrip('= ')}, with one ="
         elif ends := RANGE.fullmatch(text):
             low, high = ends.groups()
             error.advice = f"write a range with its step, {name}={low}:{high}:0.1"
-        elif listed:
-            inner = ",".join(re.split(r"[\s,;]+", listed[1].strip()))
+        elif inner != text:  # else it is what was given
             error.advice = f"write several values as {name}={inner}"
         advice = error.advice or f"write {name}=2.5{with_unit}, {name}=7B or {name}=1%"
         raise click.UsageError(f"{name}={text} is not a number; {advice}") from None
