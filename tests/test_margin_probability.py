@@ -184,7 +184,7 @@ def test_a_constraint_has_the_sign_of_its_branches_at_any_values(margin: sp.Expr
     values[4] = np.abs(values[4])
     rows = np.array([sp.lambdify(symbols, part, "numpy")(*values) for part in found])
     whole = sp.lambdify(symbols, margin, "numpy")(*values)
-    assert np.array_equal(branches.combined(node, rows) >= 0, whole >= 0)
+    assert np.array_equal(branches.combined_margin(node, rows) >= 0, whole >= 0)
 
 
 def test_positive_laws_are_factors_of_known_sign():

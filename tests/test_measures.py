@@ -87,7 +87,6 @@ def test_a_reading_is_of_an_output_with_subscripts_too():
 
 READ = "it is made of numbers, + - * / and readings as `L(step = 1000)`"
 ONE = "only a variable with one subscript is measured: `variable k1[d] > 0`"
-FORM = "write a reading of the runs of a label as `L(step = 1000)`"
 MISTAKES = [
     # line, column, code, message, help
     ("measure E = L(step = 1)", 9, "L0330", "`E` is a parameter, which is not measured", ONE),
@@ -119,16 +118,16 @@ MISTAKES = [
     ("measure u[d] = L(step = 9^999)", 25, "L0502", "a number here is too large or too small to be computed with", "numbers go from 5e-324 to 1.8e308"),
     ("measure u[d] = L(step = 1)*1e308*1e308", 34, "L0502", "a number here is too large or too small to be computed with", "numbers go from 5e-324 to 1.8e308"),
     ("measure u[d] = L(step = 1)*L(step = 2)", 16, "L0410", "the units differ: `u` is in nat*token^-1, this in nat^2*token^-2", "convert one of them"),
-    ("measure u[d] = L(step 1000)", 23, "L0201", "unexpected `1000`", FORM),
+    ("measure u[d] = L(step 1000)", 23, "L0201", "unexpected `1000`", "write `measure u[d] = L(step = 1000)`"),
     ("measure u[d] = L[d](step = 1000)", 16, "L0331", "`L[d](step = 1000)` is not a reading", "leave the label out: `L(step = 1000)`"),
-    ("measure u[d] = L[step = 1000]", 23, "L0201", "unexpected `=`", FORM),
-    ("measure u[d] = L(step >= 1000)", 23, "L0201", "unexpected `>=`", FORM),
-    ("measure u[d] = L at step 1000", 18, "L0201", "unexpected `at`", FORM),
+    ("measure u[d] = L[step = 1000]", 23, "L0201", "unexpected `=`", "write `measure u[d] = L(step = 1000)`"),
+    ("measure u[d] = L(step >= 1000)", 23, "L0201", "unexpected `>=`", "write `measure u[d] = L(step = 1000)`"),
+    ("measure u[d] = L at step 1000", 18, "L0201", "unexpected `at`", "write `measure u[d] = L(step = 1000)`"),
     ("measure u[d] = 2 L(step = 1000)", 16, "L0203", "an operator is missing between `2` and `L`", "write `2*L` for a product"),
     ("measure u[d] = L(step = 1 N = 2)", 27, "L0203", "a comma is missing between `1` and `N`", "write `,` between them"),
     ("measure u[d] = L(step = 1000", 17, "L0202", "`(` is never closed", "close it with `)`"),
     ("measure u[d]", 12, "L0207", "the line ends too early, after `]`", "`=` must follow"),
-    ("measure u[d] > 0", 14, "L0201", "unexpected `>`", "expected `=`"),
+    ("measure u[d] > 0", 14, "L0201", "unexpected `>`", "the form is `measure NAME[d] = L(step = 1000)`, such as `measure u[d] = L(step = 1000)`"),
     ("measures u[d] = L(step = 1)", 1, "L0205", "unknown statement `measures`", "did you mean `measure`?"),
     ("parameter measure > 0", 11, "L0206", "`measure` is a word of the language and cannot be a name", "choose another name"),
 ]  # fmt: skip

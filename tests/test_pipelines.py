@@ -105,7 +105,7 @@ MISTAKES = [
     ([STEP, "law other"], "L0403", "second section, the law", "a file of its own"),
     (["step mixing.size at"], "L0207", "too early", "name must follow"),
     (["step mixing.size by"], "L0207", "too early", "name must follow"),
-    (["step mixing.size at N > 3"], "L0201", "unexpected `>`", "`=`"),
+    (["step mixing.size at N > 3"], "L0201", "unexpected `>`", "at N = 3`"),
     (["stpe mixing.size"], "L0205", "unknown statement", "`step`"),
 ]
 

@@ -366,6 +366,8 @@ def _step(words: Words) -> Iterator[str]:
         pieces = [p.strip() for p in re.split(r",|;|&+|\band\b", text.strip("(){}[]")) if p.strip()]
         if part == "by" and all(word.type == "NAME" for word in found.get(part, [])):
             pieces = [str(word) for word in found.get(part, []) if word.value != "and"]
+        if part == "at":  # a step predicts at one value of each variable
+            pieces = [re.sub(r"\s*[<>≤≥]=?\s*", " = ", piece) for piece in pieces]
         if pieces:
             tails.append(f"{part} {', '.join(pieces)}")
     if tails:

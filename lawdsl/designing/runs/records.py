@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -39,7 +39,7 @@ class TargetEstimate:
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as plain data; the keys are stable."""
-        return dict(vars(self))
+        return asdict(self)
 
 
 @dataclass(frozen=True)
