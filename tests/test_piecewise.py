@@ -311,3 +311,14 @@ def test_a_known_breakpoint_is_no_finding():
 
     assert not breakpoints(law) and fit.verdict == "trusted"
     assert fit.values == pytest.approx({"E": 2, "A": 3, "B": 0.5}, rel=0.03)
+
+
+def test_a_long_line_is_broken_before_its_parts():
+    name = "a_parameter_with_a_name_that_is_rather_long"
+    text = f"law long\nvariable x > 0\nparameter {name} > 0\n"
+    formula = f"if x > {name} then {name}*({'x*' * 60}x) else {name}"
+    document, found = parse(f"{text}L = {formula}\n", "long.law")
+    assert not found
+    printed = print_document(document)
+    again, found = parse(printed, "long.law")
+    assert not found and print_document(again) == printed

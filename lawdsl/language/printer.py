@@ -366,8 +366,10 @@ def _break(text: str) -> int:
         elif not quoted:
             depth += (char in "([{") - (char in ")]}")
             # not within the first columns, where a break would gain nothing
-            if depth == 0 and i > 8 and text[i : i + 3] in (" + ", " - "):
+            if depth or i <= 8:
+                continue
+            if text[i : i + 3] in (" + ", " - "):
                 best = i + 3
-            elif depth == 0 and text[i:].startswith((" then ", " else ")):
+            elif text.startswith((" then ", " else "), i):
                 best = i + 1
     return best
