@@ -35,15 +35,15 @@ from lawdsl.data.read import read_table
 # ---- CSV: what the table says -> code, place, and words of the message and of the help
 
 CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
-    "a short row": (csv({4: "1e8,2e11"}), "D0102", ":4", "2 cells, the header 3", "correct"),
-    "a row of one cell": (csv({4: "1e8"}), "D0102", ":4", "1 cell, the header 3", "correct"),
+    "a short row": (csv({4: "1e8,2e11"}), "D0102", ":4", "2 cells, the header 3", "remove the row"),
+    "a row of one cell": (csv({4: "1e8"}), "D0102", ":4", "1 cell, the header 3", "remove the row"),
     "a long row": (csv({4: "1e8,2e11,2.7,9"}), "D0102", ":4", "4 cells", "comma inside a number"),
     "a comma at the end": (csv({4: "1e8,2e11,2.7,"}), "D0102", ":4", "4 cells", "correct"),
     "semicolons": (csv().replace(",", ";"), "D0102", ":1", "by semicolons", "with commas"),
     "tabs": (csv().replace(",", "\t"), "D0102", ":1", "by tabs", "with commas"),
     "bars": (csv().replace(",", "|"), "D0102", ":1", "by bars", "with commas"),
     "an open quote": (csv({4: '1e8,"2e11,2.7'}), "D0102", ":4", "never closed", "close it"),
-    "a comment below": (csv({4: "# here"}), "D0102", ":4", "1 cell", "correct"),
+    "a comment below": (csv({4: "# here"}), "D0102", ":4", "1 cell", "remove the row"),
     "a doubled header": (csv({1: "N,D,D"}), "D0105", ":1", "two columns are called D", "own"),
     "two units of one": (csv({1: "N,D [token],D"}), "D0105", ":1", "called D", "own"),
     "two nameless": (csv({1: "N,,"}), "D0105", ":1", "called (nothing)", "own"),
