@@ -231,7 +231,7 @@ def test_the_module_of_an_interval_method_has_it(name: str):
 def test_the_objective_is_minimised(answers: dict[str, Any]):
     fit = answers["logcosh"]
     assert "logcosh" in json.dumps(fit["objective"])
-    assert re.search(r"The delta of huber(, \w+)* or logcosh, in place of", answers["delta"])
+    assert re.search(r"The delta of huber(, \w+)* or logcosh, instead of", answers["delta"])
     assert fit["converged"] and fit["parameters"]["E"]["value"] == pytest.approx(2.31, abs=0.02)
 
 

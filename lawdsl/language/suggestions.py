@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from lark import Token
 
@@ -106,7 +107,9 @@ def advised(
     meant = corrected or suggestion(tokens, parses)
     if meant is not None:
         return replace(diagnostic, help=_written(meant, tokens))
-    if help.startswith("expected") and str(tokens[0]) in FORMS:
+    # what is missing in empty brackets says more than the form of the whole statement
+    empty = any(a == "(" and b == ")" for a, b in pairwise(map(str, tokens)))
+    if help.startswith("expected") and str(tokens[0]) in FORMS and not empty:
         form = FORMS[str(tokens[0])].format(name=_name(tokens))
         return replace(diagnostic, help=f"the form is `{form}`")
     return diagnostic

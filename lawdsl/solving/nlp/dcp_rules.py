@@ -218,6 +218,7 @@ RULES: dict[str, Rule] = {
     "finite log": _unknown_rule,
     "max": _max_rule,
     "min": _min_rule,
+    "choice": _unknown_rule,  # it may jump
     **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
 """Operation -> the curvature of its result, from its range and the curvature of its arguments."""
