@@ -253,7 +253,7 @@ MISTAKES = [
      "L0410", "the left side is in nat*token^-1", "convert", "N"),
     # constraints
     (question_lines("subject to 0 < N < 3"), "L0201", "one comparison", "subject to 0 < N, N < 3", "<"),
-    (question_lines("subject to 0 < N = 3"), "L0201", "one comparison", "subject to 0 < N, N = 3", "="),
+    (question_lines("subject to 0 < N = 3"), "L0201", "one comparison", "one after the other", "="),
     (question_lines("subject to N"), "L0207", "too early", "a relation", "N"),
     (question_lines("subject to N == 3"), "L0209", "one `=`", "`=`", "=="),
     (question_lines("subject to N != 3"), "L0101", "`!=`", "<=", "!="),
