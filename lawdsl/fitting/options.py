@@ -88,8 +88,8 @@ class FitOptions:
 
     starts: Any = _option(
         AUTO,
-        'how many starts the engine chooses, `"auto"`: as many as it takes until several agree; '
-        '`"declared"` for those of the law\'s file; or one start, parameter -> value.',
+        'the number of random starts; `"auto"` adds starts until several agree; `"declared"` uses '
+        "those of the law's file; a mapping parameter -> value is a single start.",
         "Number of starting points; auto: add starts until several agree; declared: use the `start` lines "
         "of the law.",
         metavar="auto|N|declared",
@@ -98,41 +98,41 @@ class FitOptions:
     )
     objective: str | None = _option(
         None,
-        "a loss and the scale of its residuals, in place of the law's own: huber(log), squared(raw), "
-        "absolute(log), quantile(log) and so on.",
+        "a loss and the scale of its residuals that replace the law's own: huber(log), "
+        "squared(raw), absolute(log), quantile(log) and so on.",
         "Loss and scale of the residuals, instead of the law's `minimize` line.",
         choices=(*OBJECTIVES, *SHORT),
     )
     delta: float | None = _option(
         None,
-        f"{_DELTA} in place of the law's own.",
+        f"{_DELTA}, replacing the law's own.",
         f"{_DELTA}, instead of the law's.",
         kind=float,
     )
     quantile: float | None = _option(
         None,
-        "share of rows below the fit under a quantile loss, in place of the law's own.",
+        "the share of rows below the fit under a quantile loss, replacing the law's own.",
         "For the loss `quantile`: the share of measurements below the fit.",
         kind=float,
     )
     where: tuple[str, ...] = _option(
         (),
-        'one condition that rows must meet, `"size = 70M"`, or several.',
+        'one condition that rows must satisfy, `"size = 70M"`, or several.',
         'Use only rows that satisfy it: "size = 70M".',
         metavar="CONDITION",
     )
     weights: Any = _option(
         None,
-        "the column that says how many rows a row stands for, or an array of that, shape (rows of "
-        "the table,); rows of weight 0 are left out.",
+        "the column with the weight of each row (the number of rows that it represents), or an "
+        "array of weights, shape (rows of the table,); rows of weight 0 are excluded.",
         "Weights: the number of rows that each row stands for; 0 drops a row.",
         metavar="COLUMN",
         kind=str,
     )
     run: tuple[str, ...] = _option(
         (),
-        "the column that identifies the training run of a row, or several. By default `run`, `run_id` "
-        "or `run_name`, where the law does not use it and its runs have several rows; "
+        "the column that identifies the training run of a row, or several. By default `run`, "
+        "`run_id` or `run_name`, if the law does not use it and its runs have several rows; "
         '"none" for independent rows.',
         "Column that identifies the training run of a row (repeat for several columns); by default run,"
         " run_id or run_name. none: rows are independent.",
@@ -140,27 +140,27 @@ class FitOptions:
     )
     drop_bad: bool = _option(
         False,
-        "leave bad rows out, and count them, instead of refusing the table.",
+        "exclude bad rows, and count them, instead of refusing the table.",
         "Drop invalid rows and report their number, instead of refusing the table.",
     )
     enforce: bool = _option(
         False,
-        "where a claim fails at the fitted values, fit again under bounds that keep it.",
+        "if a claim fails at the fitted values, fit again under bounds that enforce it.",
         "If a claim fails at the fitted values, refit under bounds that guarantee it.",
     )
     claims: bool = _option(
         True,
-        "decide the claims at the fitted values; one of many fits may go without.",
+        "whether to decide the claims at the fitted values; can be disabled for speed.",
     )
     rolled_check: bool = _option(
         True,
-        "predict the larger runs of the table from its smaller ones, and how far the fit may be used; "
-        "one of many fits may go without.",
+        "whether to predict the larger runs of the table from its smaller ones, and to compute "
+        "the trust horizon; can be disabled for speed.",
     )
     horizon: float | None = _option(
         None,
-        "multiples of the largest fitted compute, 10, up to which predictions are needed within 2 %; "
-        "the fit warns (F0141) where they are not.",
+        "the multiple of the largest fitted compute, such as 10, up to which predictions are "
+        "needed within 2 %; the fit warns (F0141) if they are less precise.",
         "Warn unless predictions are known within 2 % up to this multiple of the largest compute.",
         metavar="TIMES",
         limits=(1, LARGEST_HORIZON),
@@ -168,37 +168,41 @@ class FitOptions:
     )
     intervals: str = _option(
         "delta",
-        "their method: `delta` from the slopes at the fit, `profile` from the profile of the "
-        "objective, `bootstrap` from fits to resampled rows or runs.",
+        "the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from the "
+        "profile of the objective; or `bootstrap`, from fits to resampled rows or runs.",
         "Method for the intervals of the parameters.",
         choices=tuple(METHODS),
         shown=True,
     )
     level: float = _option(
-        0.95, "the level of the intervals.", "Confidence level.", limits=LEVELS, shown=True
+        0.95,
+        "the confidence level of the intervals.",
+        "Confidence level.",
+        limits=LEVELS,
+        shown=True,
     )
     resamples: int = _option(
         1000,
-        "how many fits of a bootstrap.",
+        "the number of fits of a bootstrap.",
         "Number of bootstrap resamples.",
         limits=(FEWEST_RESAMPLES, MOST_RESAMPLES),
         shown=True,
     )
     seed: int = _option(
         0,
-        "the seed of the starts and the resamples; the same seed gives the same fit.",
+        "the random seed of the starts and the resamples; the same seed gives the same fit.",
         "Random seed.",
         limits=(0, None),
         shown=True,
     )
     progress: Progress | None = _option(
-        None, "called with how many starts, or resamples, are done, and of how many."
+        None, "called with the number of starts, or resamples, done, and their total."
     )
     columns: Mapping[str, str] = field(
         default_factory=dict,
         metadata={
             "option": Option(
-                "variable or output of the law -> column, where the names differ; of a law with "
+                "variable or output of the law -> column, where the names differ; for a law with "
                 'index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.'
             )
         },
