@@ -49,10 +49,10 @@ checkpoint_every = 100
 domain = "code"                          # the table's column `domain`
 dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k2, k3 are of
 
-A file may instead select runs of another sweep, in whose folder they are:
-
-extends = "sweep.toml"
-only = ["0.2M_code=0.1_seed=1", "0.2M_code=0.5_seed=2"]
+# A file may instead select runs of another sweep, in whose folder they are:
+#
+# extends = "sweep.toml"
+# only = ["0.2M_code=0.1_seed=1", "0.2M_code=0.5_seed=2"]
 """
 
 from __future__ import annotations

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.binding import chosen_rows
-from lawdsl.data.read import read_table
-from lawdsl.designing.runs.pool import RUN_COLUMN, Pool, runs_of_table
 
 from ..run.model_facts import ModelFacts
 from ..run.schedules import phase
@@ -24,6 +21,9 @@ from ..sweeps.memory import memory_problems
 from ..sweeps.plan import PlannedRun, plan_of
 from ..sweeps.sweep import Sweep, read_sweep
 from .collect import LOT, header
+
+if TYPE_CHECKING:
+    from lawdsl.designing.runs.pool import Pool
 
 UNFIT = ("diverged", "oom", "failed")  # statuses of runs that are not proposed again
 
@@ -44,10 +44,16 @@ def pool_of(
         machine: that the runs are to be made on.
         where: conditions that rows of a fit meet; those on columns that are only known once a run
             is done are left out.
+        inspect: returns the facts of models; by default a process that loads torch.
 
     Raises:
         LawdslError: mistakes in the sweep; a grid whose rows all fail a condition (N0101).
     """
+    # what reads tables for laws loads SymPy, which sweeps do without
+    from lawdsl.data.binding import chosen_rows
+    from lawdsl.data.read import read_table
+    from lawdsl.designing.runs.pool import RUN_COLUMN, Pool, runs_of_table
+
     sweep = read_sweep(path)
     inputs = inputs_of(sweep, inspect, machine)
     orders = orders_of(sweep, inputs, machine)
