@@ -55,7 +55,7 @@ def test_the_notebooks_show_every_public_record(tmp_path: Path):
     reprs = ""
     for path in NOTEBOOKS:
         for cell in executed(path, tmp_path):
-            if 'class="lawdsl"' in "".join(bundle_of(cell).get("text/html", "")):
+            if 'class="lawdsl' in "".join(bundle_of(cell).get("text/html", "")):
                 reprs += "".join(bundle_of(cell)["text/plain"])
     shown = {name for name in DOCUMENTS if re.search(rf"(?:<|^|[>)]|\b){name}\b[ (]", reprs)}
     # several laws with index sets are compared by label: the same tables as a comparison. A plan is

@@ -159,7 +159,7 @@ def check(
 
 
 def _check_other_sections(names: Sequence[str]) -> None:
-    """Read what is a question or a pipeline, whose own mistakes are more than that it is no law.
+    """Read a question or a pipeline, whose own mistakes say more than that it is not a law.
 
     Raises:
         LawdslError: with the mistakes in the first of them that has some.
