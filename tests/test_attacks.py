@@ -13,8 +13,7 @@ from pathlib import Path
 import limited
 import pytest
 import strategies
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import library, tree

@@ -6,8 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import lawdsl
 from lawdsl.compiling.arrays import evaluate

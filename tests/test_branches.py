@@ -22,8 +22,7 @@ from lawdsl.runners.run import exit_status
 from lawdsl.runners.run.model_facts import ModelFacts
 from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
 from lawdsl.runners.spec import Prefix, Training, write_order
-from lawdsl.runners.sweeps import inputs, scheduler, workers
-from lawdsl.runners.sweeps import plan as planning
+from lawdsl.runners.sweeps import inputs, plan as planning, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan
 from lawdsl.runners.sweeps.scheduler import Policy, RunOutcome, StopRequest, run_jobs

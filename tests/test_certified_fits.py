@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from test_cli import document
-from test_cli import lawdsl as run
+from test_cli import document, lawdsl as run
 
 import lawdsl
 from lawdsl.reporting.terminal import show_fit

@@ -25,8 +25,7 @@ import pytest
 pytest.importorskip("tokenizers")
 
 import making_corpora
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from texts import (
     lawdsl,
     paragraph,
@@ -38,8 +37,7 @@ from texts import (
     write_tokenizer,
 )
 
-from lawdsl.runners.corpora import atomic_folders, build, documents
-from lawdsl.runners.corpora import tokenizer as tokenizing
+from lawdsl.runners.corpora import atomic_folders, build, documents, tokenizer as tokenizing
 from lawdsl.runners.corpora.build import CorpusPart, write_corpora, write_corpus
 from lawdsl.runners.corpora.corpus import Corpus, open_corpus
 from lawdsl.runners.corpora.deduplication import HashSet, document_key, paragraphs

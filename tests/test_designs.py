@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sweeps import MACHINE, TEXT, made
-from test_cli import document
-from test_cli import lawdsl as command
+from test_cli import document, lawdsl as command
 
 import lawdsl
 from lawdsl import LawdslError

@@ -16,8 +16,7 @@ import lawdsl
 from lawdsl.core.presentation import Presented
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.reporting.documents import document_of as documents
-from lawdsl.reporting.documents import frames
+from lawdsl.reporting.documents import document_of as documents, frames
 from lawdsl.reporting.documents.blocks import Code, Findings, Heading, Lines, Paragraph, Rows
 from lawdsl.reporting.documents.render_html import html_of
 from lawdsl.reporting.documents.render_markdown import markdown_of

@@ -35,8 +35,7 @@ import lawdsl
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core import functions as lawdsl_functions
-from lawdsl.exporting.python_helpers import PYTHON as PYTHON_HELPERS
-from lawdsl.exporting.python_helpers import TORCH as TORCH_HELPERS
+from lawdsl.exporting.python_helpers import PYTHON as PYTHON_HELPERS, TORCH as TORCH_HELPERS
 from lawdsl.exporting.targets import JAVASCRIPT, JAX, NUMPY, PYTHON, TORCH
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits

@@ -18,6 +18,7 @@ from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
 from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
 from lawdsl.fitting.diagnostics.residuals import ResidualView
 from lawdsl.fitting.diagnostics.robust_fit import extreme_measurements
+from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.fitted_claims import claim_failure_findings
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.preparation import build_problem
@@ -32,7 +33,6 @@ from lawdsl.fitting.preparation.start_scales import (
     MIN_TERM_SPREAD,
     draw_scaled_to_terms,
 )
-from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.fitting.solvers.multistart import _continued

@@ -16,8 +16,7 @@ from flint import arb
 from lawdsl.compiling import intervals
 from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
-from lawdsl.compiling.tape import OPERATIONS as NAMES
-from lawdsl.compiling.tape import compile_tape
+from lawdsl.compiling.tape import OPERATIONS as NAMES, compile_tape
 from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, Function
 from lawdsl.core.time_limit import OutOfTime, time_limit
 

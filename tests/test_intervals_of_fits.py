@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.coverage import FAMILIES, METHODS, covered
 from planted import PLANTED, grid, law_of
-from scipy.stats import binom, norm
-from scipy.stats import t as student
+from scipy.stats import binom, norm, t as student
 
 import lawdsl
 from lawdsl.fitting.intervals.bootstrap import bootstrap

@@ -13,8 +13,7 @@ import pytest
 from planted import law_of
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.stats import norm, t as student
 
 import lawdsl
 from lawdsl.core.losses import LOSSES

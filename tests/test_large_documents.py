@@ -16,8 +16,7 @@ import runs
 from tiny_models import byte_tokenizer
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.corpora import documents
-from lawdsl.runners.corpora import tokenizer as tokenizing
+from lawdsl.runners.corpora import documents, tokenizer as tokenizing
 from lawdsl.runners.corpora.documents import read_documents
 
 LIMIT = 1000

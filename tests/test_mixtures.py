@@ -13,10 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from test_cli import document
-from test_cli import lawdsl as command
+from hypothesis import assume, given, settings, strategies as st
+from test_cli import document, lawdsl as command
 
 import lawdsl
 from lawdsl import LawdslError

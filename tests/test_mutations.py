@@ -29,8 +29,7 @@ from judging import formula_of
 from proving import algebra, decide, domain, limit_of, on, sign_of
 
 from lawdsl.compiling import interval_evaluation, intervals
-from lawdsl.proof import definedness, inequalities, reduction
-from lawdsl.proof import domain as domains
+from lawdsl.proof import definedness, domain as domains, inequalities, reduction
 from lawdsl.proof.box import Box
 from lawdsl.proof.branch_and_bound import double_roots, enclosures, products, subdivision
 from lawdsl.proof.rules import (

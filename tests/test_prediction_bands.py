@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from planted import PLANTED, law_of
-from scipy.stats import binom
-from scipy.stats import t as student
+from scipy.stats import binom, t as student
 
 import lawdsl
 from lawdsl.cli import cli

@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from lawdsl.core.quantities import UnreadableQuantity, parse_quantities, parse_quantity
 

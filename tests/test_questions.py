@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from test_attacks import SECONDS, WORDS
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text

@@ -15,8 +15,7 @@ from sweeps import TEXT, made, sweep_in
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.runners.spec import ExecutionConfig, RunOrder, read_order, write_order
-from lawdsl.runners.sweeps import file as sweep_file
-from lawdsl.runners.sweeps import inputs, workers
+from lawdsl.runners.sweeps import file as sweep_file, inputs, workers
 from lawdsl.runners.sweeps.file_errors import SCHEDULES
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of

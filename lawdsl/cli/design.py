@@ -157,8 +157,7 @@ def _for_law(
     options: Mapping[str, Any],
 ) -> tuple[Design, Pool]:
     """The design for predictions of a law, or a fit of it."""
-    from lawdsl.designing.design import as_pool
-    from lawdsl.designing.design import design as designed
+    from lawdsl.designing.design import as_pool, design as designed
     from lawdsl.designing.runs.costs import inherited_conditions
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit

@@ -330,8 +330,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     Raises:
         LawdslError: the time is used up (C0008).
     """
-    from lawdsl.core.time_limit import OutOfTime, TimeBudget
-    from lawdsl.core.time_limit import time_limit as stopped_after
+    from lawdsl.core.time_limit import OutOfTime, TimeBudget, time_limit as stopped_after
 
     clock = TimeBudget(seconds)
     try:

@@ -47,8 +47,11 @@ from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_task import FitTask, bind_columns, fit_task
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
-from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate, method_of
-from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
+from lawdsl.fitting.intervals.compute_intervals import (
+    IntervalEstimate,
+    intervals as intervals_of,
+    method_of,
+)
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints

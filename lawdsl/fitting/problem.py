@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
-from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
+from lawdsl.compiling.indexed_model import ArrayModel
+from lawdsl.compiling.model import EVERY_ROW, Model, Values
+from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.local_model import LocalModel
 from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
 from lawdsl.fitting.penalty import Penalty
@@ -35,7 +36,6 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 
 __all__ = [
-    "Evaluation",
     "LocalModel",
     "Problem",
     "ResidualState",
@@ -434,71 +434,3 @@ class ResidualState:
         self.slope[starts], self.loss[starts] = other.slope, other.loss
         # the cached derivatives belong to the previous values
         self.cache.clear()
-
-
-class Evaluation:
-    """The model at given values of the parameters in which it is nonlinear.
-
-    Args:
-        problem: the objective to be minimised, with its data.
-        theta: parameters, shape (starts, parameters); the values of the linear ones are not used.
-        order: the highest order of derivatives needed.
-    """
-
-    def __init__(self, problem: Problem, theta: Array, order: int) -> None:
-        self.problem, self.theta, self.order = problem, theta, order
-        # a Jacobian has a number for each start, row and parameter
-        self.slices = list(problem.pieces(len(theta) * problem.parameters))
-        self.all_values: Values | ArrayValues | None = None
-        if len(self.slices) == 1:
-            self.all_values = problem.model.at(theta, order)
-        self._columns: Array | None = None
-        self._offset: Array | None = None
-        self._is_evaluated = False
-
-    def pieces(self) -> Iterator[tuple[slice, Values | ArrayValues]]:
-        """Iterate over the rows in pieces that fit into memory."""
-        if self.all_values is not None:
-            yield EVERY_ROW, self.all_values
-            return
-        for piece in self.slices:
-            yield piece, self.problem.model.at(self.theta, self.order, piece)
-
-    @property
-    def columns(self) -> Array:
-        """The functions that the linear parameters multiply, shape (starts, linear, rows)."""
-        self._evaluate()
-        assert self._columns is not None
-        return self._columns
-
-    @property
-    def offset(self) -> Array | None:
-        """The model with the linear parameters at 0, shape (starts, rows); None if that is 0."""
-        self._evaluate()
-        return self._offset
-
-    def value(self, theta: Array) -> Array:
-        """The model for values of the linear parameters, shape (starts, rows)."""
-        linear = self.problem.model.linear
-        if not linear:
-            assert self.offset is not None
-            return self.offset
-        return combined(theta.take(linear, 1), self.columns, self.offset)
-
-    def _evaluate(self) -> None:
-        if self._is_evaluated:
-            return
-        self._is_evaluated = True
-        model = self.problem.model
-        if self.all_values is not None:
-            self._columns, self._offset = self.all_values.linear_columns(), self.all_values.offset()
-            return
-        starts, rows = len(self.theta), self.problem.rows
-        self._columns = np.empty((starts, len(model.linear), rows))
-        self._offset = np.empty((starts, rows)) if model.has_offset else None
-        for piece in self.slices:
-            values = model.at(self.theta, 0, piece)
-            self._columns[:, :, piece] = values.linear_columns()
-            part = values.offset()
-            if self._offset is not None and part is not None:
-                self._offset[:, piece] = part

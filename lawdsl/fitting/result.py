@@ -233,14 +233,8 @@ class Fit(FitRecord, Presented, Exportable):
         level: float = LEVEL,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> Band:
-        """Like `predict_with_errors`, but without Python warnings, for callers that handle
-        `warnings` themselves.
-
-        Args:
-            table, columns, level, discrepancy: as for that method.
-
-        Raises:
-            LawdslError: as for that method.
+        """Like `predict_with_errors`, with its arguments and errors, but without Python warnings,
+        for callers that handle `warnings` themselves.
         """
         check_level(level)
         if discrepancy is not None:

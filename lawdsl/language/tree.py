@@ -1,143 +1,33 @@
 """The syntax tree of a `.law` file: frozen records, each with the span of text it was read from.
 
-Spans do not take part in equality, so that a tree printed and parsed again equals itself.
+The nodes of formulas are in `formula_tree`, and are names of this module too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
 
-from lawdsl.core.diagnostics import Span
-
-NOWHERE = Span(0, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """The base of all records of the tree, with their place in the text."""
-
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
-
-
-# Formulas
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
-    """A literal, kept as it was written: `1e-3` and `0.001` print as they were typed."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A plain name, or the dotted name of a law."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Element(Node):
-    """`t[i, j]`: one element of what has subscripts; each is an index or a label."""
-
-    name: str
-    subscripts: tuple[str, ...]
-
-
-Named = str | Element  # a name in a derivative, fix, start or limit, with or without subscripts
-
-
-@dataclass(frozen=True, slots=True)
-class Negative(Node):
-    """A formula with a minus sign before it: `-x`."""
-
-    operand: Formula
-
-
-@dataclass(frozen=True, slots=True)
-class Sum(Node):
-    """Two or more terms, each with its sign; one record however long, so that no chain is deep."""
-
-    terms: tuple[tuple[str, Formula], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Product(Node):
-    """Two or more factors, each with `*` or `/`."""
-
-    factors: tuple[tuple[str, Formula], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Power(Node):
-    """A base raised to an exponent: `N^alpha`."""
-
-    base: Formula
-    exponent: Formula
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """`function(a, b, name = c)`; keywords only say at which values a law is taken.
-
-    In a question `general(N, r = 1 - r_d)` is a law at values, and `loss[i](r[j])` that of a label.
-    """
-
-    function: str
-    arguments: tuple[Formula, ...]
-    keywords: tuple[tuple[str, Formula], ...] = ()
-    subscripts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Derivative(Node):
-    """∂ⁿ of a name by one or more names: `wrt` repeats a name with respect to which the derivative
-    is taken twice.
-
-    `order` is the n as written; `formulas` reports one that is not the number of names.
-    """
-
-    of: Named
-    wrt: tuple[Named, ...]
-    order: int
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate(Node):
-    """`sum(t[i, j]*r[j] for j)`: one part however many labels the indices `over` have."""
-
-    function: str
-    body: Formula
-    over: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional(Node):
-    """`if lhs relation rhs then yes else no`; the relation is <, <=, > or >=."""
-
-    lhs: Formula
-    relation: str
-    rhs: Formula
-    yes: Formula
-    no: Formula
-
-
-Formula = (
-    Number
-    | Name
-    | Element
-    | Negative
-    | Sum
-    | Product
-    | Power
-    | Call
-    | Derivative
-    | Aggregate
-    | Conditional
+from lawdsl.language.formula_tree import (
+    NOWHERE as NOWHERE,
+    Aggregate as Aggregate,
+    Call as Call,
+    Conditional as Conditional,
+    Derivative as Derivative,
+    Element as Element,
+    Formula as Formula,
+    Name as Name,
+    Named as Named,
+    Negative as Negative,
+    Node as Node,
+    Number as Number,
+    Power as Power,
+    Product as Product,
+    Sum as Sum,
+    name_of as name_of,
+    with_parts as with_parts,
 )
-
 
 # Domains and units
 
@@ -499,22 +389,6 @@ class SyntaxTree:
     def statements(self) -> tuple[Statement, ...]:
         """The statements of the file in order; lines with comments alone are left out."""
         return tuple(line.statement for line in self.lines if line.statement is not None)
-
-
-def name_of(named: Named) -> str:
-    """The name, without subscripts."""
-    return named.name if isinstance(named, Element) else named
-
-
-def with_parts(node: Conditional, change: Callable[[Formula], Formula]) -> Conditional:
-    """A piecewise formula with its formulas changed.
-
-    Args:
-        node: the formula.
-        change: what becomes of each part.
-    """
-    lhs, rhs, yes, no = map(change, (node.lhs, node.rhs, node.yes, node.no))
-    return Conditional(lhs, node.relation, rhs, yes, no, span=node.span)
 
 
 def children(node: Node) -> list[Node]:

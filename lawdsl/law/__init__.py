@@ -1,4 +1,3 @@
 """Declarations -> Law: SymPy expressions, domains, claims."""
 
-from lawdsl.law.law import Law as Law
-from lawdsl.law.law import load as load
+from lawdsl.law.law import Law as Law, load as load

@@ -34,10 +34,12 @@ from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
 from lawdsl.law.from_sympy import text_of_expression
 from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
 from lawdsl.law.published_values import expanded
-from lawdsl.law.quantities import Bound as Bound
-from lawdsl.law.quantities import Names
-from lawdsl.law.quantities import Quantity as Quantity
-from lawdsl.law.quantities import unit_text as unit_text
+from lawdsl.law.quantities import (
+    Bound as Bound,
+    Names,
+    Quantity as Quantity,
+    unit_text as unit_text,
+)
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,8 +22,7 @@ from lawdsl.proof.box import Box, Relation, settings_sign
 from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.definedness import AnyDoubt, ProvedParts, parts_of, unproved
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.goals import claim_text as claim_text
-from lawdsl.proof.goals import formulas, goal_of
+from lawdsl.proof.goals import claim_text as claim_text, formulas, goal_of
 from lawdsl.proof.implied_bounds import exclusion
 from lawdsl.proof.inequalities import CounterexampleSearch, compare
 from lawdsl.proof.piecewise import decide_piecewise

@@ -13,8 +13,10 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
 
 if TYPE_CHECKING:
-    from lawdsl.proof.box import Box
-    from lawdsl.proof.box import Relation as Needs  # the name in the public signature of Verdict
+    from lawdsl.proof.box import (
+        Box,
+        Relation as Needs,  # the name in the public signature of Verdict
+    )
 
 MAX_PROOF_LINES = 5  # of a proof
 

@@ -10,8 +10,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.compiling.autodiff import Slopes
-from lawdsl.compiling.autodiff import values as computed
+from lawdsl.compiling.autodiff import Slopes, values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.axes import spans_decades
 from lawdsl.language import tree

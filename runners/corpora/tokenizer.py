@@ -250,8 +250,7 @@ def train_tokenizer(texts: Iterator[str], size: int) -> str:
     Raises:
         LawdslError: the size is less than the 256 bytes and the end of text (R0206).
     """
-    from tokenizers import Tokenizer as Inner
-    from tokenizers import decoders, models, pre_tokenizers, trainers
+    from tokenizers import Tokenizer as Inner, decoders, models, pre_tokenizers, trainers
 
     if not 257 <= size <= 1 << 20:
         message = f"a vocabulary of {size} tokens: there are 256 bytes and the end of text"

@@ -161,8 +161,7 @@ def _documents(count: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
-    from tokenizers import Tokenizer as Inner
-    from tokenizers import models
+    from tokenizers import Tokenizer as Inner, models
 
     words = {f"<{i}>": i for i in range(VOCABULARY)}
     inner = Inner(models.WordLevel(words, unk_token="<0>"))

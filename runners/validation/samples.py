@@ -19,8 +19,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.corpus import Corpus, is_corpus, open_corpus
-from ..corpora.deduplication import key as paragraph_key
-from ..corpora.deduplication import paragraphs
+from ..corpora.deduplication import key as paragraph_key, paragraphs
 from ..corpora.documents import Progress, TextDocument, find_files, read_documents
 from ..corpora.tokenizer import Tokenizer, load_tokenizer
 

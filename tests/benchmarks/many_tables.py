@@ -17,8 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from extrapolation import ROOT, SHARED, Replay, shipped_and_shared, world
-from extrapolation import WORLDS as KNOWN_WORLDS
+from extrapolation import ROOT, SHARED, WORLDS as KNOWN_WORLDS, Replay, shipped_and_shared, world
 from numpy.typing import NDArray
 from planted import law_of
 

@@ -7,7 +7,6 @@ in the quadrants of two, the border between two variances, correlated rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -16,10 +15,15 @@ from numpy.typing import NDArray
 
 from lawdsl.core.enumerations import counted
 from lawdsl.figures import theme
+from lawdsl.figures.drawn_residuals import (
+    FIT,
+    ORDER,
+    DrawnResiduals,
+    drawn_residuals,
+    far_rows,
+)
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import (
-    MAD_TO_SIGMA,
-    FittedProblem,
     fitted_problem,
     other_table_notes,
 )
@@ -32,7 +36,7 @@ from lawdsl.fitting.diagnostics.patterns import (
     large_values,
     line_numbers,
 )
-from lawdsl.fitting.diagnostics.residual_structure import ResidualStructure, residual_structure
+from lawdsl.fitting.diagnostics.residual_structure import ResidualStructure
 from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
@@ -45,72 +49,8 @@ MAX_POINTS = 800  # a panel has few pixels
 MAX_LEVELS = 16  # an axis with more distinct values is divided into ranges of equal counts
 RANGES, MANY = 8, 1_000
 MAX_LINES = 150
-LIMIT_SCALES = 6.0
-"""End of the axis in robust standard deviations, if some rows lie further out."""
-FIT, ORDER = "fitted", "row"
 OF_ROWS = ("residual", "drawn", "far", "beyond")
 OF_PATTERNS = ("mean", "line", "top", "text")
-
-
-@dataclass(frozen=True)
-class _Residuals:
-    """The contents of the figure.
-
-    Attributes:
-        fitted: the problem of the fit.
-        residual: the residuals on the scale of the objective, shape (rows,): in percent of the
-            output if the objective compares logarithms, else in the unit of the output.
-        prediction: the fitted output, shape (rows,).
-        structure: the systematic structure of the residuals; None where they cannot be tested.
-        scale: a robust standard deviation of the residuals.
-        limit: the end of the axis of the residuals.
-    """
-
-    fitted: FittedProblem
-    residual: Array
-    prediction: Array
-    structure: ResidualStructure | None
-    scale: float
-    limit: float
-
-    @property
-    def log(self) -> bool:
-        """Whether the objective compares logarithms."""
-        return self.fitted.problem.objective.log
-
-    @property
-    def factor(self) -> float:
-        """The factor from residuals of the objective to drawn ones."""
-        return 100.0 if self.log else 1.0
-
-    @property
-    def unit(self) -> str:
-        """The unit of drawn residuals, preceded by a space; "" for none."""
-        if self.log:
-            return " %"
-        _, _, unit = axis_title(self.fitted.law, self.fitted.law.output).partition(" [")
-        return f" {unit[:-1]}" if unit else ""
-
-    @property
-    def axis(self) -> str:
-        """The title of the axis of the residuals."""
-        output = self.fitted.law.output
-        if self.log:
-            return f"log({output} / fitted) [%]"
-        return f"{output} − fitted" + (f" [{self.unit.strip()}]" if self.unit else "")
-
-    def values(self, name: str) -> Array:
-        """A variable, the prediction, or the number of the row in its table, shape (rows,)."""
-        if name == FIT:
-            return self.prediction
-        if name == ORDER:
-            assert self.fitted.numbers is not None
-            return self.fitted.numbers.astype(np.float64)
-        return self.fitted.problem.columns[self.fitted.names.index(name)]
-
-    def size(self, value: float) -> str:
-        """A drawn residual as text."""
-        return f"{value:+.2g}{self.unit}"
 
 
 def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
@@ -128,7 +68,7 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     fitted = fitted_problem(fit, fit.read_law(), data)
     names = (*fitted.names, fitted.law.output)
     refuse_own_columns("residuals", names, (FIT, ORDER, *OF_ROWS, *OF_PATTERNS))
-    drawn = _residuals(fitted)
+    drawn = drawn_residuals(fitted)
     kept, note = thinned(drawn.residual, MAX_POINTS)
     points = _points(drawn, kept)
     shown, left_out = _variables(drawn)
@@ -161,35 +101,11 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     )
 
 
-def _residuals(fitted: FittedProblem) -> _Residuals:
-    """The residuals of a fit and their systematic structure."""
-    problem, theta = fitted.problem, fitted.theta
-    prediction = problem.predictions(theta[None])[0].copy()
-    with np.errstate(all="ignore"):
-        residual = (
-            100 * np.log(problem.target / prediction)
-            if problem.objective.log
-            else problem.target - prediction
-        )
-    # of a table that was not fitted, patterns are not those of a misfit alone
-    structure = (
-        None if fitted.other else residual_structure(fitted.prepared, problem, theta, fitted.groups)
-    )
-    centre = float(np.median(residual))
-    scale = MAD_TO_SIGMA * float(np.median(np.abs(residual - centre)))
-    sizes = np.abs(residual[np.isfinite(residual)])
-    limit = float(np.max(sizes, initial=0.0))
-    # a few rows far out would compress all others
-    if scale and limit > 1.5 * LIMIT_SCALES * scale:
-        limit = max(LIMIT_SCALES * scale, float(np.quantile(sizes, 0.97)))
-    return _Residuals(fitted, residual, prediction, structure, scale, 1.05 * limit or 1.0)
-
-
-def _patterns(drawn: _Residuals) -> tuple[Pattern, ...]:
+def _patterns(drawn: DrawnResiduals) -> tuple[Pattern, ...]:
     return drawn.structure.order.patterns if drawn.structure else ()
 
 
-def _variables(drawn: _Residuals) -> tuple[list[str], list[str]]:
+def _variables(drawn: DrawnResiduals) -> tuple[list[str], list[str]]:
     """The names of the panels, those of patterns first, and the variables without a panel."""
     names = drawn.fitted.names
     named = [names[i] for p in _patterns(drawn) for i in p.axes if i < len(names)]
@@ -203,7 +119,7 @@ def _variables(drawn: _Residuals) -> tuple[list[str], list[str]]:
     return [*first, *(name for name in names if name in chosen), *order], left_out
 
 
-def _points(drawn: _Residuals, kept: NDArray[np.int64]) -> dict[str, list[Any]]:
+def _points(drawn: DrawnResiduals, kept: NDArray[np.int64]) -> dict[str, list[Any]]:
     """The tidy table of the rows that are drawn."""
     fitted = drawn.fitted
     table: dict[str, Any] = dict(zip(fitted.names, fitted.problem.columns, strict=True))
@@ -214,29 +130,13 @@ def _points(drawn: _Residuals, kept: NDArray[np.int64]) -> dict[str, list[Any]]:
     table |= {
         "residual": residual,
         "drawn": np.clip(residual, -0.985 * drawn.limit, 0.985 * drawn.limit),
-        "far": _far_rows(drawn),
+        "far": far_rows(drawn),
         "beyond": np.abs(residual) > drawn.limit,
     }
     return {name: list(values[kept]) for name, values in table.items()}
 
 
-def _far_rows(drawn: _Residuals) -> NDArray[np.bool_]:
-    """The rows that diagnostics of the fit name as outliers or exchanged, shape (rows,)."""
-    structure = drawn.structure
-    far = np.zeros(drawn.fitted.problem.rows, dtype=bool)
-    if structure is not None:
-        outlying = structure.outlying
-        if outlying is not None and outlying.outliers.is_separated:
-            far[outlying.view.rows[outlying.outliers.rows]] = True
-        for exchange in structure.exchanges:
-            far[exchange.rows] = True
-        if structure.cluster is not None:
-            view, members = structure.cluster
-            far[view.rows[members]] = True
-    return far
-
-
-def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
+def _panel(drawn: DrawnResiduals, points: dict[str, Any], name: str) -> Any:
     """The residuals against one axis, with the findings along it."""
     law, values = drawn.fitted.law, drawn.values(name)
     ends = np.array([np.min(values), np.max(values)])
@@ -280,14 +180,14 @@ def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
     return alt.layer(*layers).properties(width=theme.PANEL_WIDTH, height=theme.PANEL_HEIGHT)
 
 
-def _residual_axis(drawn: _Residuals, field: str) -> alt.Y:
+def _residual_axis(drawn: DrawnResiduals, field: str) -> alt.Y:
     """The axis of residuals, the same for all panels."""
     scale = alt.Scale(domain=[-drawn.limit, drawn.limit], nice=False)
     axis = alt.Axis(title=drawn.axis, labelExpr=theme.LABELS, tickCount=5)
     return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
 
-def _finding_marks(drawn: _Residuals, name: str, x: Any) -> list[Any]:
+def _finding_marks(drawn: DrawnResiduals, name: str, x: Any) -> list[Any]:
     """The finding along an axis, else the means over its ranges."""
     structure = drawn.structure
     position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
@@ -312,13 +212,13 @@ def _finding_marks(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     return layers
 
 
-def _means(drawn: _Residuals, name: str) -> tuple[list[float], list[float]] | None:
+def _means(drawn: DrawnResiduals, name: str) -> tuple[list[float], list[float]] | None:
     """The means of the rows along an axis; None where these would only join the rows, or the curve of
     a pattern is drawn in their place."""
     position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
     if any(p.axes == (position,) for p in _patterns(drawn)):
         return None
-    far = np.flatnonzero(_far_rows(drawn))
+    far = np.flatnonzero(far_rows(drawn))
     at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
     return (at, mean) if 2 < len(at) <= len(drawn.residual) / 2 else None
 
@@ -343,7 +243,7 @@ def level_means(values: Array, residual: Array) -> tuple[list[float], list[float
     return at.tolist(), mean.tolist()
 
 
-def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -> list[Any]:
+def _variance(drawn: DrawnResiduals, variance: UnequalVariance, name: str, x: Any) -> list[Any]:
     """The border between rows of different variance, and both standard deviations."""
     border = chart_of({name: [variance.border]})
     layers: list[Any] = [
@@ -358,7 +258,7 @@ def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -
     return layers
 
 
-def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
+def _lines(drawn: DrawnResiduals, name: str, x: Any) -> list[Any]:
     """Correlated rows, which differ in one variable only, as lines along it."""
     structure = drawn.structure
     if structure is None:
@@ -380,7 +280,7 @@ def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     ]
 
 
-def _two_variable_panel(drawn: _Residuals, pattern: Pattern, points: dict[str, Any]) -> Any:
+def _two_variable_panel(drawn: DrawnResiduals, pattern: Pattern, points: dict[str, Any]) -> Any:
     """A pattern in two variables: coloured rows against both, and the mean of the pattern in each
     quadrant.
     """
@@ -429,13 +329,13 @@ def _axis_middle(values: Array) -> float:
     return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
 
 
-def _root_weights(drawn: _Residuals, structure: ResidualStructure) -> Array | float:
+def _root_weights(drawn: DrawnResiduals, structure: ResidualStructure) -> Array | float:
     """The factors by which the tests multiply residuals."""
     weights = drawn.fitted.problem.weights
     return 1.0 if weights is None else np.sqrt(weights[structure.view.rows])
 
 
-def _position(drawn: _Residuals, name: str) -> int:
+def _position(drawn: DrawnResiduals, name: str) -> int:
     return drawn.fitted.names.index(name) if name in drawn.fitted.names else -1
 
 
@@ -444,7 +344,7 @@ def _findings(fit: Fit) -> list[Any]:
     return [d for d in fit.diagnostics if d.code in FINDINGS]
 
 
-def _title(fit: Fit, drawn: _Residuals) -> str:
+def _title(fit: Fit, drawn: DrawnResiduals) -> str:
     """The largest pattern, or the statement that there is none."""
     name, structure = drawn.fitted.law.name, drawn.structure
     name += f" on {drawn.fitted.other}" if drawn.fitted.other else ""
@@ -483,7 +383,7 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
     return f"{name}: no pattern found in the residuals of {rows}, root mean square {size:.2g}{drawn.unit}"
 
 
-def _where(drawn: _Residuals, rows: str) -> str:
+def _where(drawn: DrawnResiduals, rows: str) -> str:
     """How far rows that were not fitted are from the law: their median, and the furthest."""
     what = f"{drawn.axis.partition(' [')[0]} of {rows}"
     finite = drawn.residual[np.isfinite(drawn.residual)]
@@ -495,12 +395,12 @@ def _where(drawn: _Residuals, rows: str) -> str:
     return f"{what} is {middle} in the median, from {low} to {high}"
 
 
-def _legend(drawn: _Residuals, dashed: bool) -> str:
+def _legend(drawn: DrawnResiduals, dashed: bool) -> str:
     """What the marks are; `dashed`: whether means are drawn."""
     parts = ["points: rows"]
     if dashed:
         parts.append("dashed: their means along the axis")
-    if _far_rows(drawn).any():
+    if far_rows(drawn).any():
         parts.append("rings: rows that the fit names")
     order = drawn.structure.order if drawn.structure else None
     if order is not None:

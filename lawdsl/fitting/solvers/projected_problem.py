@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.losses import curvature_of
-from lawdsl.fitting.problem import Evaluation, LocalModel, Problem, ResidualState
+from lawdsl.fitting.problem import LocalModel, Problem, ResidualState
 from lawdsl.fitting.solvers.variable_projection import (
     INNER_RTOL,
     least_squares_linear,

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
+from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.fitting.problem import Evaluation, Problem
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.variable_projection import least_squares_linear
 from lawdsl.fitting.transforms import to_free
 

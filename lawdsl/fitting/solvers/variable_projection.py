@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from lawdsl.compiling.model import combined
-from lawdsl.fitting.problem import Evaluation, Problem, ResidualState
+from lawdsl.fitting.evaluation import Evaluation
+from lawdsl.fitting.problem import Problem, ResidualState
 from lawdsl.fitting.transforms import Transforms, diagonal
 from lawdsl.language.resolver import Objective
 

@@ -55,6 +55,7 @@ from lawdsl.solving.nlp.strict_inequalities import (
     is_approached,
     met_with_equality,
 )
+from lawdsl.solving.nlp.unknown_bounds import bounds_and_positivity, strict_bounds
 from lawdsl.solving.result import (
     Answer,
     Chosen,
@@ -163,7 +164,7 @@ class NlpSolver:
         seed: int,
     ) -> Answer:
         """The answer if no strict inequality is active; else its revised status."""
-        ends = [_strict_bounds(u.bounds, values) for u in self.unknowns]
+        ends = [strict_bounds(u.bounds, values) for u in self.unknowns]
         rows = np.array([c.strict for c in self.conditions], dtype=bool)
         strict = StrictInequalities(
             rows, *(np.array(side, dtype=bool) for side in zip(*ends, strict=True))
@@ -197,7 +198,7 @@ class NlpSolver:
         """The scale of each unknown, and the problem in logarithms, unless only the original one is
         convex.
         """
-        boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
+        boxes = [bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
         logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
         problem = self._build_problem(values, logs)
@@ -464,29 +465,6 @@ class NlpSolver:
                 if math.isfinite(amount):
                     relaxations.append(Relaxation(condition.text, condition.doc, amount, {}, {}))
         return tuple(relaxations)
-
-
-def _bounds_and_positivity(
-    bounds: Sequence[tuple[str, sp.Expr]], values: Values
-) -> tuple[float, float, bool]:
-    """The range of an unknown, and whether it is always positive."""
-    low, high, positive = -math.inf, math.inf, False
-    for relation, limit in bounds:
-        end = evaluated(limit, values)
-        if relation.startswith(">"):
-            low = max(low, end)
-            positive |= end > 0 or (end == 0 and relation == ">")
-        else:
-            high = min(high, end)
-    return low, high, positive
-
-
-def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
-    """Whether the lower and the upper bound of an unknown are strict."""
-    ends = [(relation, evaluated(limit, values)) for relation, limit in bounds]
-    low = max((end for relation, end in ends if relation.startswith(">")), default=-math.inf)
-    high = min((end for relation, end in ends if relation.startswith("<")), default=math.inf)
-    return (">", low) in ends, ("<", high) in ends
 
 
 def times_exp(x: float, power: float) -> float:
