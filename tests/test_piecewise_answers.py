@@ -186,10 +186,18 @@ def true_value(d: float, r: float) -> float:
     return 2 + first + ((0.5 - r) ** 0.4 if r < 0.5 else math.exp(r * 1000 - 1000))
 
 
-@pytest.mark.parametrize("target", ["python", "numpy", "jax", "javascript"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "python",
+        "numpy",
+        pytest.param("jax", marks=pytest.mark.slow),
+        pytest.param("javascript", marks=pytest.mark.slow),
+    ],
+)
 def test_exports_take_the_part_of_each_point(target: str, tmp_path: Path):
     if target == "jax":
-        pytest.importorskip(target)
+        pytest.importorskip(target).config.update("jax_enable_x64", True)
     text = export(law_of(EDGES).at(**VALUES), target)
     if target == "javascript":
         found = in_node(text, [{"D": d, "r": r} for d, r in POINTS], tmp_path)[0]

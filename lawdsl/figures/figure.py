@@ -98,19 +98,31 @@ class Figure:
         Raises:
             ValueError: another format.
         """
+        if format == "svg":
+            return self._with_description(self._svg()).encode()
         options: dict[str, Any] = {}
         if format == "png":
             options["scale_factor"] = PNG_SCALE
         elif format == "html":
             options |= {"inline": True, "json_kwds": {"cls": PageEncoder}}
-        if format in ("svg", "html", "json"):
+        if format in ("html", "json"):
             text = io.StringIO()
             self.chart.save(text, format=format, **options)
-            content = text.getvalue()
-            return (self._with_description(content) if format == "svg" else content).encode()
+            return text.getvalue().encode()
         image = io.BytesIO()
         self.chart.save(image, format=format, **options)
         return image.getvalue()
+
+    def _svg(self) -> str:
+        """The chart as Altair draws it."""
+        from altair.utils.mimebundle import spec_to_mimebundle
+
+        # `chart.save` would check the specification against Vega-Lite's schema, which takes half as
+        # long as drawing it
+        specification = self.chart.to_dict(validate=False)
+        drawn = spec_to_mimebundle(specification, "svg", mode="vega-lite")
+        assert isinstance(drawn, dict)
+        return str(drawn["image/svg+xml"])
 
     def _with_description(self, svg: str) -> str:
         """The SVG file with its description for screen readers, and coordinates to a hundredth of a

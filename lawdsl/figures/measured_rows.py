@@ -22,7 +22,6 @@ from lawdsl.figures.fitted_problem import (
     rows_of_table,
 )
 from lawdsl.fitting.diagnostics.goodness import metrics_of
-from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
@@ -149,7 +148,8 @@ def law_values(fit: Fit, law: Law, columns: Array) -> Array:
     `Fit.predict` would warn about points beyond the trust horizon.
     """
     with np.errstate(all="ignore"):
-        problem = problem_of(law, columns, np.ones(columns.shape[1]), law.objective)
+        compiled, target = fit.compiled(law, law.objective.log), np.ones(columns.shape[1])
+        problem = compiled.problem(columns, target, law.objective, None)
         return problem.predictions(fit.theta_of(law)[None])[0].copy()
 
 

@@ -174,17 +174,15 @@ class Fit(FitRecord, Presented, Exportable):
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
-            The predicted output, shape (rows,), and warnings about variables outside the range of
-            the fitted rows and about shares at which the measurements contradict a claim of the
-            law.
+            The predicted output, shape (rows,), and warnings about variables outside the fitted
+            range and about shares at which the measurements contradict a claim of the law.
 
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
         """
         law = self.read_law()
         problem, theta = self._posed(law, law.objective, table, columns)
-        warnings = self._warnings(law, problem.columns)
-        return problem.predictions(theta[None])[0].copy(), warnings
+        return problem.predictions(theta[None])[0].copy(), self._warnings(law, problem.columns)
 
     def predict_with_errors(
         self,
@@ -276,9 +274,8 @@ class Fit(FitRecord, Presented, Exportable):
             return float(discrepancy), []
         if self.rows is None:
             return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
-        if discrepancy == LEARNED and not self.has_rolled_check:
-            return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()]
-        return DEFAULT_AMPLITUDE, []
+        lacking = discrepancy == LEARNED and not self.has_rolled_check
+        return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()] if lacking else []
 
     def intervals_with_law_error(
         self, discrepancy: float = DEFAULT_AMPLITUDE
@@ -317,12 +314,12 @@ class Fit(FitRecord, Presented, Exportable):
         if self.rows is None:
             raise LawdslError(missing_rows_diagnostic(self))
         logs = replace(law.objective, log=True)
-        compiled = compile_law(law, log=True)
+        problem = self.compiled(law, log=True).problem
         return FittedSurface.of(
             size_variables(law),
             self.rows,
             theta,
-            lambda columns, target: compiled.problem(columns, target, logs, None),
+            lambda columns, target: problem(columns, target, logs, None),
             penalty_of(self, law),
         )
 
@@ -350,12 +347,16 @@ class Fit(FitRecord, Presented, Exportable):
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
         theta = self.theta_of(law)
-        # the fitted law and that of the covariance differ in the names of their free parameters
-        form = (*(q.name for q in law.parameters), objective.log)
+        compiled, target = self.compiled(law, objective.log), np.ones(points.shape[1])
+        return compiled.problem(points, target, objective, None), theta
+
+    def compiled(self, law: Law, log: bool) -> CompiledLaw:
+        """The law of the fit, or of its covariance, compiled for residuals or those of logarithms."""
+        # these laws differ in the names of their free parameters
+        form = (*(q.name for q in law.parameters), log)
         if form not in self._compiled:
-            self._compiled[form] = compile_law(law, objective.log)
-        target = np.ones(points.shape[1])
-        return self._compiled[form].problem(points, target, objective, None), theta
+            self._compiled[form] = compile_law(law, log)
+        return self._compiled[form]
 
     @cached_property
     def _compiled(self) -> dict[tuple[object, ...], CompiledLaw]:

@@ -35,7 +35,7 @@ MIN_MASKED_DOF = 5
 # with more parameters, random subsets without an outlier are too rare
 MAX_SUBSET_PARAMETERS = 20
 CONCENTRATION_STEPS = 2  # for each subset
-REFITS = 3  # of the law itself, to the rows that are not outliers
+REFITS = 3  # at most, of the law itself, to the rows that are not outliers
 
 
 @np.errstate(all="ignore")
@@ -67,7 +67,9 @@ def find_masked_outliers(
         if not np.isfinite(squares):
             return None
         distances = _absolute_residuals(tested, estimate)
-        core = distances <= np.sort(distances)[size - 1]
+        previous, core = core, distances <= np.sort(distances)[size - 1]
+        if np.array_equal(core, previous):
+            break
     spread = 1.4826 * float(np.median(distances)) * np.sqrt(len(view) / view.dof)
     chosen = distances > CANDIDATE_DISTANCE * spread
     if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(view):
