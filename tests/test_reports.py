@@ -487,6 +487,7 @@ def test_the_demonstration_ends_with_its_report(tmp_path: Path):
     assert "share of domain data" in page.text and len(page.all("img")) > 4
 
 
+@pytest.mark.slow
 def test_the_demonstration_writes_its_report_where_it_is_told(tmp_path: Path):
     made = run("demo", "--report", "demo.html", "--json", cwd=tmp_path)
     document = json.loads(made.stdout)
@@ -495,6 +496,9 @@ def test_the_demonstration_writes_its_report_where_it_is_told(tmp_path: Path):
     assert document["result"]["report"] == "demo.html"
     page = Page((tmp_path / "demo.html").read_text(encoding="utf-8"))
     assert "share of domain data" in page.text and len(page.all("img")) > 4
+
+
+def test_the_report_of_the_demonstration_is_a_page(tmp_path: Path):
     refused = run("demo", "--report", "demo.pdf", cwd=tmp_path)
     assert refused.returncode == 3 and "G0121" in refused.stderr and not refused.stdout
 

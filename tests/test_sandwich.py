@@ -32,7 +32,14 @@ def test_they_contain_those_of_the_noise_and_widen_with_the_error_of_the_law(fit
     assert np.allclose(widths[1], widths[0], rtol=1e-4)
 
 
-@pytest.mark.parametrize("objective", ["squared(log(L))", "squared(L)", "huber(log(L), 1e-3)"])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "squared(log(L))",
+        pytest.param("squared(L)", marks=pytest.mark.slow),
+        "huber(log(L), 1e-3)",
+    ],
+)
 def test_fits_to_surfaces_that_are_wrong_by_so_much_come_out_in_them(objective: str):
     """Surfaces drawn from the Gaussian process, without noise: the 95 % interval is 1.96 times the
     standard deviation of the fitted exponents. Draws are small, so that the fit is linear in them."""

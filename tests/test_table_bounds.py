@@ -160,7 +160,11 @@ AMPLIFIED = {
 """Files of less than 2 MB, whose rows would be more than a GB."""
 
 
-SLOW = ("texts in many columns", "a text doubled nine times")
+SLOW = (
+    "texts in many columns",
+    "a text doubled nine times",
+    "bytes that rows have by default",
+)
 
 
 @pytest.mark.parametrize(
