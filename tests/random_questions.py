@@ -7,9 +7,11 @@ by NumPy and mpmath for the referee in `refereeing`.
 from __future__ import annotations
 
 import math
+import operator
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -31,6 +33,7 @@ class Question:
         margins: what must not be below 0.
         low, high: the ends of the range, which `low_open` and `high_open` may leave out.
         unit: the size of the unknown that the formulas are written for.
+        borders: the values of the unknown at which a condition changes.
     """
 
     kind: str
@@ -45,6 +48,7 @@ class Question:
     high_open: bool
     unit: float = 1.0
     fits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    borders: tuple[Fraction, ...] = ()
 
 
 # ---- formulas
@@ -68,9 +72,14 @@ def text_of(node: Node) -> str:
             return f"({text_of(args[0])})^({text_of(args[1])})"
         case "call":
             return str(args[1])
+        case "if":
+            relation, left, right, then, other = args
+            condition = f"{text_of(left)} {relation} {text_of(right)}"
+            return f"(if {condition} then {text_of(then)} else {text_of(other)})"
     return f"{op}({', '.join(map(text_of, args))})"
 
 
+RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 NEGLIGIBLE = 1e8  # exp(-x) and 1 - tanh(x) beyond it are nothing beside all other terms
 
 
@@ -83,6 +92,12 @@ def value_of(node: Node, at: Mapping[str, Any], exact: bool) -> Any:
         return at[args[0]]
     if op == "call":
         return value_of(args[0], at, exact)
+    if op == "if":
+        relation, *operands = args
+        holds = RELATIONS[relation](*(value_of(x, at, exact) for x in operands[:2]))
+        if exact:
+            return value_of(operands[2] if holds else operands[3], at, True)
+        return np.where(holds, *(value_of(x, at, False) for x in operands[2:]))
     parts = [value_of(part, at, exact) for part in args]
     if op == "+":
         return sum(parts[1:], parts[0])
@@ -137,6 +152,7 @@ class Maker:
         self.given: dict[str, float] = {}
         self.unit = 1.0
         self.x: Node = X
+        self.borders: list[Fraction] = []
 
     def coefficient(self, low: float = 0.01, high: float = 100.0, *, signed: bool = True) -> Node:
         value = float(f"{low * (high / low) ** self.rng.random():.{self.rng.randint(1, 6)}g}")
@@ -223,6 +239,19 @@ class Maker:
             parts.append(times(self.coefficient(0.1, 2), self.x))
         return plus(*parts)
 
+    def choice(self, *, positive: bool, depth: int = 1) -> Node:
+        """if x < border then … else …, of terms or of another choice."""
+        r, limit = self.rng, self.place()
+        rate = number(r.choice((1, 1, 2, 0.5)))
+        left = self.x if rate == number(1) else times(rate, self.x)
+        self.borders.append(Fraction(limit[1]) / Fraction(rate[1]))
+        then, other = (self.term(positive=positive) for _ in range(2))
+        if r.random() < 0.3:  # which often makes a better part end at its border
+            then = plus(then, self.coefficient(0.1, 5))
+        if depth and r.random() < 0.3:
+            other = self.choice(positive=positive, depth=depth - 1)
+        return ("if", r.choice(list(RELATIONS)), left, limit, then, other)
+
     def difference(self) -> Node:
         """A sum of terms that grow without bound against each other."""
         r = self.rng
@@ -282,20 +311,23 @@ KINDS = (
     "scaled",
     "fitted",
 )
+PIECEWISE = ("pieces",)
 
 
-def questions(count: int, seed: int = 0) -> Iterator[Question]:
-    """So many questions; the same for the same seed."""
+def questions(count: int, seed: int = 0, kinds: Sequence[str] = KINDS) -> Iterator[Question]:
+    """So many questions of some kinds; the same for the same seed."""
     for i in range(count):
         rng = random.Random(f"{seed} {i}")
-        yield question(rng, rng.choice(KINDS))
+        yield question(rng, rng.choice(kinds))
 
 
 def question(rng: random.Random, kind: str) -> Question:
     if kind == "fitted":
         return _fitted(rng)
     make = Maker(rng)
-    positive = kind == "difference" or (kind in ("mixed", "scaled") and rng.random() < 0.7)
+    positive = kind == "difference" or (
+        kind in ("mixed", "scaled", "pieces") and rng.random() < 0.7
+    )
     low, high, low_open, high_open, domain = _range(rng, positive)
     if kind == "scaled":
         make.unit = rng.choice((1e-9, 1e9))
@@ -312,13 +344,17 @@ def question(rng: random.Random, kind: str) -> Question:
         goal = make.kinks()
     elif kind == "difference":
         goal = make.difference()
+    elif kind == "pieces":
+        goal = make.choice(positive=positive)
+        goal = plus(goal, *(make.term(positive=positive) for _ in range(rng.randint(0, 2))))
     else:
         goal = plus(*(make.term(positive=positive) for _ in range(rng.randint(1, 4))))
     if kind == "scaled" or rng.random() < 0.1:
         goal = times(("number", rng.choice(("1e20", "1e-20", "3e-21", "7e19"))), goal)
     margins, lines = [], []
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
-        left = make.term(positive=positive)
+        piecewise = kind == "pieces" and rng.random() < 0.5
+        left = (make.choice if piecewise else make.term)(positive=positive)
         limit = make.coefficient(0.1, 30)
         below = rng.random() < 0.5
         lines.append(f"subject to {text_of(left)} {'<=' if below else '>='} {text_of(limit)}")
@@ -334,7 +370,8 @@ def question(rng: random.Random, kind: str) -> Question:
     goal_line = f"{'maximize' if maximize else 'minimize'} {text_of(goal)}"
     text = "\n".join(["question random", *given, f"choose {domain}", goal_line, *lines, ""])
     ends = low, high, low_open, high_open
-    return Question(kind, text, make.given, goal, maximize, tuple(margins), *ends, unit=make.unit)
+    further = {"unit": make.unit, "borders": tuple(make.borders)}
+    return Question(kind, text, make.given, goal, maximize, tuple(margins), *ends, **further)
 
 
 def _scaled_domain(low: float, high: float, low_open: bool, high_open: bool) -> str:

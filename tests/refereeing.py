@@ -80,6 +80,10 @@ class Referee:
                 for size in sizes:
                     parts.append(end + side * size * np.linspace(0, 30, 3001))
                     parts.append(end + side * size * np.geomspace(1e-14, 1e15, 1500))
+        for border in q.borders:
+            at = float(border)
+            near = max(1.0, abs(at)) * powers[-300:]
+            parts += [np.array([at]), at + near, at - near]
         x = np.unique(np.concatenate(parts))
         inside = (x > q.low) | ((x == q.low) & (not q.low_open))
         inside &= (x < q.high) | ((x == q.high) & (not q.high_open))
@@ -210,7 +214,7 @@ class Referee:
             and (x == q.low and q.low_open or x == q.high and q.high_open)
         ):
             return f"x = {x} is outside the range"
-        known = self.known(x)
+        known = self._known_at(answer, value)
         room = max(self._rounding(x, known), CLOSE * abs(value) * 1e-3)
         if known is not None:
             if known[1] < -self._margin_rounding(x):
@@ -221,10 +225,28 @@ class Referee:
             return f"x = {x}, goal {_short(self.sign * value)}: x = {_short(best[0])} gives {_short(self.sign * best[1])}"
         return None
 
+    def _known_at(self, answer: Any, value: Any) -> tuple[Any, Any] | None:
+        """What is known at an answer: at a border on the border itself, as no float may be, and for
+        a limit on the side that has this limit.
+        """
+        x = answer.unknowns[0].value
+        close = [b for b in self.question.borders if abs(x - float(b)) <= 1e-15 * abs(x)]
+        if not close:
+            return self.known(x)
+        border = mpmath.mpf(close[0].numerator) / close[0].denominator
+        if answer.status != "approached":
+            return self.known(border)
+        step = mpmath.mpf(10) ** -20 * max(1, abs(x))
+        sides = [self.known(border + side * step) for side in (-1, 1)]
+        known = [k for k in sides if k is not None and k[1] >= -self._margin_rounding(x)]
+        return min(known, key=lambda k: abs(k[0] - value), default=None)
+
     def _rounding(self, x: float, known: tuple[Any, Any] | None) -> Any:
         """How far the goal may be off because numbers are rounded."""
         size = mpmath.mpf(0) if known is None else abs(known[0])
         for other in (x * (1 + 1e-13), x * (1 - 1e-13)):
+            if any(min(x, other) <= border <= max(x, other) for border in self.question.borders):
+                continue  # beyond a jump values do not tell of rounding
             near = self.known(other)
             if near is not None and known is not None:
                 size = max(size, abs(near[0] - known[0]) / CLOSE)

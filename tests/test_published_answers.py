@@ -331,7 +331,7 @@ def test_the_peak_of_the_general_loss_is_derived():
 
     assert found["T"] == pytest.approx(exact, rel=1e-12)
     assert found.certain and found.method.startswith("closed form")
-    assert found.proof[-1].endswith("the only optimum")
+    assert found.proof[-1].endswith("so the optimum is unique")
 
 
 @pytest.mark.parametrize("weight", [5, 100, 1000, 7000, 1e9])
@@ -420,7 +420,7 @@ def test_the_critical_share_is_derived():
     values = {"c": 2.81034, "k": math.exp(-1.6936), "t": -3.7407}
     found = lawdsl.solve("mixing.critical_share", old=values, L0=2.873368)
     assert found.unknowns[0].formula == "log((L0 - c)/k)/t"
-    assert found.proof[-1] == "r only rises there: the only optimum"
+    assert found.proof[-1] == "r increases monotonically there, so the optimum is unique"
 
 
 def test_no_share_keeps_a_loss_below_what_the_law_reaches():

@@ -7,12 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from random_questions import Question, questions
+from random_questions import KINDS, PIECEWISE, Question, questions
 from refereeing import verdict
 
 import lawdsl
 
-SEEDS = {"quick": (5, 20), "slow": (6, 500)}
+SAMPLES = {
+    "quick": (20, 5, KINDS),
+    "quick, piecewise": (6, 8, PIECEWISE),
+    "many": (500, 6, KINDS),
+    "many, piecewise": (300, 9, PIECEWISE),
+}
+"""Number of questions, seed, kinds."""
+SLOW = ("many", "many, piecewise")
 
 
 def judged(folder: Path, question: Question) -> tuple[str, str]:
@@ -28,11 +35,13 @@ def judged(folder: Path, question: Question) -> tuple[str, str]:
     return verdict(question, answer)
 
 
-@pytest.mark.parametrize("which", ["quick", pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "which", [pytest.param(w, marks=pytest.mark.slow if w in SLOW else ()) for w in SAMPLES]
+)
 def test_no_answer_is_wrong_and_few_are_open(which: str, tmp_path: Path):
-    seed, count = SEEDS[which]
+    count, seed, kinds = SAMPLES[which]
     found: Counter[str] = Counter()
-    for question in questions(count, seed):
+    for question in questions(count, seed, kinds):
         kind, why = judged(tmp_path, question)
         assert not kind.startswith("wrong"), f"{kind}: {why}\n{question.text}{question.given}"
         found[kind] += 1
@@ -43,7 +52,7 @@ def test_no_answer_is_wrong_and_few_are_open(which: str, tmp_path: Path):
 def test_the_referee_knows_a_wrong_answer(tmp_path: Path):
     """Answers moved off their place, or called infeasible, are seen as wrong."""
     seen: Counter[str] = Counter()
-    for question in questions(25, 7):
+    for question in questions(25, 7, (*KINDS, *PIECEWISE)):
         path = tmp_path / "random.law"
         path.write_text(question.text, encoding="utf-8")
         try:

@@ -110,7 +110,9 @@ def test_with_several_unknowns_a_best_on_a_strict_inequality_is_approached(
     answer = lawdsl.solve(joint(tmp_path, *APPROACHED[case]))
 
     assert answer.status == "approached" and not answer.ok
-    assert "equality is left out, so that the best is approached only" in answer.proof[-1]
+    assert (
+        "equality is left out, so the optimum is a limit that is not attained" in answer.proof[-1]
+    )
     assert answer.proof[0].startswith("every other constraint is kept")
 
 

@@ -65,7 +65,7 @@ def _header(p: ParseFailure) -> Explanation | None:
         return "L0201", "the title stands in double quotes", help, (p.token,), *edits
     help = f'the line is `{kind} NAME "title"`; statements follow, one a line'
     edits = (replacing(rest, ""),) if len(rest) == 1 else ()
-    return "L0201", f"unexpected `{p.token}` behind the name", help, (p.token,), *edits
+    return "L0201", f"unexpected `{p.token}` after the name", help, (p.token,), *edits
 
 
 def _braces_in_name(p: ParseFailure) -> Explanation | None:
@@ -147,7 +147,7 @@ def _domain_in_words(p: ParseFailure) -> Explanation | None:
                 "leave the type out: all are numbers",
                 (replacing((p.token, tail[0]), ""),),
             )
-        return "L0201", "a domain stands behind the name without a colon", help, (p.token,), *edits
+        return "L0201", "a domain follows the name without a colon", help, (p.token,), *edits
     if word in TYPES:
         edit = replacing((p.token,), "")
         return (
@@ -198,7 +198,7 @@ def _domain_in_words(p: ParseFailure) -> Explanation | None:
         if any(w.value in ("[", "{", "(") for w in tail[:1]):
             return None
         edit = inserting(span_of(p.before).end, ",")
-        message = f"unexpected `{p.token}` behind `{name}`"
+        message = f"unexpected `{p.token}` after `{name}`"
         help = f"separate names by a comma: `{name}, {p.token}`"
         return "L0201", message, help, (p.token,), edit
     return None
@@ -224,7 +224,7 @@ def _interval_without_in(p: ParseFailure) -> Explanation | None:
     if closing is None or not any(w.value == "," for w in p.line[position:]):
         return None
     name = p.line[position - 1]
-    message = "an interval stands behind `in`"
+    message = "an interval follows `in`"
     written = "".join(
         f"{w} " if w.value == "," else str(w) for w in p.line[position : p.line.index(closing) + 1]
     )
@@ -276,7 +276,7 @@ def _unit_spelling(p: ParseFailure) -> Explanation | None:
             edit = replacing((p.token, closing), f"{word}{unit}")
             return (
                 "L0201",
-                "a unit stands behind the word `unit`",
+                "a unit follows the word `unit`",
                 f"write `unit {unit}`",
                 (p.token,),
                 edit,
@@ -306,7 +306,7 @@ def _unit_as_subscript(p: ParseFailure) -> Explanation | None:
         return None
     unit = "".join(str(word) for word in inner)
     edit = replacing((p.line[start], closing), f" unit {unit}")
-    message = "a unit stands behind the word `unit`"
+    message = "a unit follows the word `unit`"
     return "L0201", message, f"write `unit {unit}`", (p.line[start],), edit
 
 
@@ -402,7 +402,7 @@ def _operand_missing(p: ParseFailure) -> Explanation | None:
         return "L0201", message, help, (p.before, p.token)
     if ends and p.before is not None and p.before.value in OPERATORS and p.position > 1:
         message = f"nothing follows this `{p.before}`"
-        return "L0207", message, "write a formula behind it, or remove it", (p.before,)
+        return "L0207", message, "write a formula after it, or remove it", (p.before,)
     return None
 
 

@@ -81,7 +81,7 @@ def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     behind = [word for word in p.line[p.position :] if word.type != "STRING"]
     behind = behind[: next((i for i, word in enumerate(behind) if word.value == "unit"), None)]
     written = "".join(str(word) for word in behind)
-    message = "a unit stands behind the word `unit`"
+    message = "a unit follows the word `unit`"
     edit = replacing((p.token,), f"unit {p.token}")
     return "L0203", message, f"write `unit {written}`", (p.token,), edit
 
@@ -270,7 +270,7 @@ def _filler(p: ParseFailure) -> Explanation | None:
         words = p.line[p.position - 2 : p.position + 1]
         if words[0].value == "is":
             edit = replacing(words, str(p.token))
-            message = "behind `is` stands the name of a law"
+            message = "the name of a law follows `is`"
             return "L0201", message, f"write `L {p.token}`: it is strict", tuple(words), edit
     if str(p.token).lower() not in FILLERS or p.after is None:
         return None

@@ -136,14 +136,14 @@ def _equal_missing(p: ParseFailure) -> Explanation | None:
         help = f"write {example}"
         return (
             "L0201",
-            f"`=` is missing behind `{name}`",
+            f"`=` is missing after `{name}`",
             help,
             (p.token,),
             replacing((p.token,), "="),
         )
     if p.token.type in ("NUMBER", "NAME") or p.token.value in ("-", "("):
         edit = inserting(span_of(p.token).start, "= ")
-        return "L0201", f"`=` is missing behind `{name}`", f"write {example}", (p.token,), edit
+        return "L0201", f"`=` is missing after `{name}`", f"write {example}", (p.token,), edit
     if p.token.type == "RELATION" and p.statement in ("setting", "fix", "tie", "let"):
         help = f"a {p.statement} has a value: write `{p.before} = …`"
         return "L0201", f"`{p.token}` is not `=`", help, (p.token,)

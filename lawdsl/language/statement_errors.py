@@ -37,7 +37,7 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
         edit = replacing((p.token,), "for")
         return (
             "L0201",
-            "conditions stand behind `for`",
+            "conditions follow `for`",
             "write `for` in its place",
             (p.token,),
             edit,
@@ -104,7 +104,7 @@ def _claim_as_function(p: ParseFailure) -> Explanation | None:
     words = p.line[p.position :]
     if len(words) < 3 or words[1].value != "(":
         help = f"write `L {p.token} in N`" if p.token.type == "TREND" else "write `L finite`"
-        return "L0201", f"`{p.token}` stands behind what is claimed", help, (p.token,)
+        return "L0201", f"`{p.token}` follows the claim", help, (p.token,)
     inner = words[2:-1] if words[-1].value == ")" else words[2:]
     parts = "".join(str(w) for w in inner).split(",")
     written = f"{parts[0]} {p.token}" + (f" in {parts[1]}" if len(parts) == 2 else "")
@@ -123,7 +123,7 @@ def _unfinished_claim(p: ParseFailure) -> Explanation | None:
         help = f"say in what: `{subject} {last} in N`"
         return "L0207", f"`{last}` needs a variable", help, (last,)
     if "AS" in p.accepted and any(word.value == "->" for word in p.line):
-        return "L0207", "a limit says where it is taken", "write `as N -> oo` behind it", (last,)
+        return "L0207", "a limit says where it is taken", "write `as N -> oo` after it", (last,)
     if len(p.line) == 1:
         return (
             "L0207",
@@ -198,7 +198,7 @@ def _one_start(p: ParseFailure) -> Explanation | None:
         edits += () if closing is None else (replacing((closing,), "}"),)
         return (
             "L0201",
-            "a grid stands behind `in`",
+            "a grid follows `in`",
             f"write `{p.line[1]} in {{…}}`",
             (p.before,),
             *edits,
@@ -246,7 +246,7 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
         edits: tuple[Edit, ...] = (
             (replacing(words, "+-"),) if len(words) == 3 and words[2].value == "-" else ()
         )
-        return "L0201", "the standard deviation stands behind `±`", help, tuple(words[:1]), *edits
+        return "L0201", "the standard deviation follows `±`", help, tuple(words[:1]), *edits
     call = next((w for w in p.line if str(w).lower() in ("normal", "gaussian", "n", "norm")), None)
     if p.token.type == "$END" and call is not None and p.line[-1].value == ")":
         position = next(i for i, word in enumerate(p.line) if word is call)
@@ -260,7 +260,7 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
         return _distribution(p)
     if p.token.type == "$END" and "PLUSMINUS" in p.accepted:
         said = " ".join(str(word) for word in p.line)
-        help = f"write it behind the center: `{re.sub(r' (?=[()])|(?<=[(]) ', '', said)} ± …`"
+        help = f"write it after the center: `{re.sub(r' (?=[()])|(?<=[(]) ', '', said)} ± …`"
         return "L0207", "the standard deviation is missing", help, (p.line[-1],)
     if p.token.type == "RELATION" and p.after is not None:
         help = f"a bound stands where it is declared: `parameter {p.before} {p.token} {p.after}`"
@@ -308,7 +308,7 @@ def _index_set(p: ParseFailure) -> Explanation | None:
             (replacing((p.token,), "over"),) if p.token.value in "in = : of from".split() else ()
         )
         help = f"write `index {p.before} over {p.after if p.after.type == 'NAME' else '…'}`"
-        return "L0201", "the set of an index stands behind `over`", help, (p.token,), *edits
+        return "L0201", "the set of an index follows `over`", help, (p.token,), *edits
     if p.token.value == "," and p.after is not None and "COMMA" not in p.accepted:
         edit = replacing((p.token,), "\nindex")
         help = f"write `index {p.after} over …` on a line of its own"

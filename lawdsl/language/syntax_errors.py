@@ -243,7 +243,7 @@ def _claim_behind_is(p: ParseFailure) -> Explanation | None:
         help = f"leave the `is` out: `L {p.token}`"
         words = (p.before, p.token)
         edit = replacing(words, str(p.token))
-        return "L0201", "behind `is` stands the name of a law", help, words, edit
+        return "L0201", "the name of a law follows `is`", help, words, edit
     return None
 
 
@@ -306,7 +306,7 @@ def _value_for_unknown(p: ParseFailure) -> Explanation | None:
     interval = p.after is not None and p.after.value in ("[", "(", "{")
     if p.token.value == "=" and interval and kind in ("given", "choose", "parameter", "variable"):
         edit = replacing((p.token,), "in")
-        return "L0201", "a domain stands behind `in`", f"write `{p.before} in …`", (p.token,), edit
+        return "L0201", "a domain follows `in`", f"write `{p.before} in …`", (p.token,), edit
     if p.token.value == "=" and kind == "given":
         help = "its user gives it; a number that is known and may be changed is a `setting`"
         return "L0201", "a given has no value in the file", help, (p.token,)

@@ -344,7 +344,7 @@ COMPARISONS: dict[str, Message] = {
         "a protocol that is none",
         "A protocol says what is held out when laws are compared: `--protocol leave-one-out:N`, "
         "`segments:D`, or `all` for nothing. `lawdsl compare --help` lists them, with the names "
-        "that papers use. All but `all` need a column behind the colon.",
+        "that papers use. All but `all` need a column after the colon.",
     ),
     "F0202": Message(
         "a protocol that cannot be run on these data",
@@ -363,7 +363,7 @@ COMPARISONS: dict[str, Message] = {
     "F0204": Message(
         "a law that failed in some folds",
         "It could not be fitted to the rows of the fold, most often because they are fewer than "
-        "its parameters, or it has no value on rows that were held out. It ranks behind the laws "
+        "its parameters, or it has no value on rows that were held out. It ranks after the laws "
         "that have a score in every fold; its mean scores are of the folds that are left.",
     ),
     "F0205": Message(
@@ -387,7 +387,7 @@ COMPARISONS: dict[str, Message] = {
     ),
     "F0208": Message(
         "a cost that is not above 0",
-        "Runs are compared by ratios of what they cost, or of the column behind `largest:`, so "
+        "Runs are compared by ratios of what they cost, or of the column after `largest:`, so "
         "each is a finite number above 0. Correct it, or leave such rows out with --where.",
     ),
     "F0209": Message(

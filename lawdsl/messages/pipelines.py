@@ -40,7 +40,7 @@ SECTIONS: dict[str, Message] = {
         "a step that cannot be carried out",
         "Behind `by` stand columns in which the rows of a group are alike, each once and none of "
         "them the output of the law. Behind `at` stand variables of the law without subscripts, "
-        "each with one value, and none that stands behind `by`. Every step but the last has such a "
+        "each with one value, and none that is listed after `by`. Every step but the last has such a "
         "point: what it predicts there is the data of the next.",
         (
             _pipeline("step mixing.size by mixture at M = 1e9"),
@@ -63,12 +63,12 @@ RUNS: dict[str, Message] = {
     "F0402": Message(
         "a prediction without a point",
         "A step predicts one number a group, so that every variable of its law has one value there: "
-        "that behind `at`, or the one that all rows of the group have. Give the variable that the "
-        "message names a value behind `at`, or tell groups apart by it.",
+        "the value after `at`, or the one that all rows of the group have. Give the variable that the "
+        "message names a value after `at`, or tell groups apart by it.",
     ),
     "F0403": Message(
         "a step of which no group can be fitted",
-        "Each group has too few rows, or rows that its law cannot describe. Often a column behind "
+        "Each group has too few rows, or rows that its law cannot describe. Often a column after "
         "`by` tells every row from every other, or a condition leaves nearly none.",
     ),
     "F0404": Message(

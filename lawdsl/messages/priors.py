@@ -21,7 +21,7 @@ STATED: dict[str, Message] = {
     ),
     "L0151": Message(
         "numbers of a prior that are not a center and a standard deviation",
-        "Before `±` stands the center, behind it one standard deviation, which is positive and from "
+        "The center comes before `±`, one standard deviation after it, which is positive and from "
         "1e-150 to 1e150, as fits divide by its square. Both are numbers or formulas of numbers. The prior of a logarithm has both of the logarithm: "
         "`log(0.35) ± 0.35` is 0.35 times or divided by exp(0.35), about 1.4.",
         (

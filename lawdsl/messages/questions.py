@@ -21,7 +21,7 @@ QUESTIONS: dict[str, Message] = {
     "L0701": Message(
         "a law at values that it cannot be taken at",
         "In a question `loss(N, D)` is the law that `loss` is a fit of, at values of its variables. "
-        "Each has one: a name alone stands for the variable of that name, any other value behind the "
+        "Each has one: a name alone stands for the variable of that name, any other value after the "
         "variable's name, `loss(N, D = 20*N)`. A law with index sets is taken for a label, "
         "`loss[i](r[j])`, where i and j run over the sets that its own indices run over; a variable "
         "with a value for each label is one of the question too, of the same name.",
@@ -78,7 +78,7 @@ ANSWERS: dict[str, Message] = {
     ),
     "F0501": Message(
         "fits that do not fit the question",
-        "A question is answered by a fit for each name behind its `uses`, `general=fit.json`, or by "
+        "A question is answered by a fit for each name after its `uses`, `general=fit.json`, or by "
         "all parameters of that law as numbers, `general.E=1.7`. A fit may be of another law that "
         "has the same variables in units of the same kinds, if it depends on what is chosen; fits of laws "
         "with index sets have the same labels.",
@@ -93,7 +93,7 @@ ANSWERS: dict[str, Message] = {
         "a value outside its domain",
         "Givens keep to the domains that their lines declare, and the laws to those of their "
         "variables: beyond them nothing is promised of a law. Often a value stands in another unit than "
-        "the question has, which is converted where it is written behind it: N=7Gparam.",
+        "the question has, which is converted if it is written after the value: N=7Gparam.",
     ),
     "F0504": Message(
         "an answer whose error is not known",

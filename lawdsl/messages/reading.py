@@ -71,7 +71,7 @@ LEXICAL: dict[str, Message] = {
     "L0108": Message(
         "a name that is too long",
         "Names have at most 64 characters, each Greek letter counted as its name. Shorten it; the "
-        'text in quotes behind a declaration can say more: parameter E "loss without limits".',
+        'text in quotes after a declaration can say more: parameter E "loss without limits".',
         (law(f"parameter {'a' * 65} > 0"),),
         law(f"parameter {'a' * 64} > 0", f"L = A/N^alpha + {'a' * 64}"),
     ),

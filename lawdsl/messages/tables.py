@@ -200,7 +200,7 @@ TABLES: dict[str, Message] = {
         "a column in another unit than the law",
         "The law gives its variable a unit, the header of the column gives none, and the numbers "
         "make no sense in the law's: there is no model of 50 parameters. Most often the column counts "
-        "millions or billions. Write its unit into the header, `N [Mparam]`, or behind the column where "
+        "millions or billions. Write its unit into the header, `N [Mparam]`, or after the column where "
         'it is bound, `"N=size [Mparam]"`, and it is converted; the '
         "parameters of the fit and later predictions are then in the law's unit. A header "
         "that says the unit is believed. A column of logarithms is bound with a formula, "

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from random_questions import questions
+from random_questions import KINDS, PIECEWISE, questions
 from refereeing import verdict
 
 import lawdsl
@@ -24,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--piecewise", action="store_true", help="goals and constraints with `if`")
     parser.add_argument("--first", type=int, default=0, help="the number of the first question")
     parser.add_argument(
         "--show", default="wrong certain;wrong;fault;refused;undecided, beaten;undecided"
@@ -31,10 +32,12 @@ def main() -> None:
     arguments = parser.parse_args()
     counts: Counter[str] = Counter()
     kinds: Counter[tuple[str, str]] = Counter()
+    kinds_drawn = PIECEWISE if arguments.piecewise else KINDS
+    drawn = questions(arguments.count, arguments.seed, kinds_drawn)
     slowest, began = 0.0, time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "random.law"
-        for i, question in enumerate(questions(arguments.count, arguments.seed)):
+        for i, question in enumerate(drawn):
             if i < arguments.first:
                 continue
             path.write_text(question.text, encoding="utf-8")

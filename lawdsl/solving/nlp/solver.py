@@ -182,7 +182,7 @@ class NlpSolver:
         which = f"{' and '.join(names)}: equality is left out"
         if is_approached(full_problem, strict, x, seed):
             status = "approached" if answer.status == "answered" else answer.status
-            line = f"{which}, so that the best is approached only"
+            line = f"{which}, so the optimum is a limit that is not attained"
             others = (
                 text.replace(
                     ALL_CONSTRAINTS_KEPT, ALL_CONSTRAINTS_KEPT.replace("every", "every other")

@@ -12,7 +12,7 @@ from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum
 from lawdsl.solving.univariate.roots import UnknownRange
 
 INSIDE_TEXTS = {"stationary": "inside, where the slope is 0"}
-MAX_LISTED_POINTS = 8  # turning points that a text lists
+MAX_LISTED_POINTS = 8  # stationary points that a text lists
 
 
 def describe_location(
@@ -61,8 +61,8 @@ def describe_certainty(
         return describe_undecided(name, line)
     allowed = ", ".join(_interval_text(name, a, b) for a, b in line.allowed)
     goal = question.goal_text
-    better, worse = ("rises", "falls") if question.maximize else ("falls", "rises")
-    lines = [f"allowed: {allowed}"] if allowed else []
+    better, worse = ("increases", "decreases") if question.maximize else ("decreases", "increases")
+    lines = [f"feasible: {allowed}"] if allowed else []
     if line.plateau is not None:
         low, high = line.plateau
         excluded = [
@@ -78,20 +78,20 @@ def describe_certainty(
         lines.append("a bound of the goal proves that no place elsewhere is better")
     elif line.trend and not line.others:
         word = better if line.trend < 0 else worse
-        lines.append(f"{goal} only {word} there: the only optimum")
+        lines.append(f"{goal} {word} monotonically there, so the optimum is unique")
     elif (
         best.kind == "stationary"
         and len(line.stationary) == 1
         and line.stationary[0][1] == 1
         and not line.others
     ):
-        lines.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
+        lines.append(f"{goal} {better} up to it and {worse} beyond it, so the optimum is unique")
     elif line.stationary:
         count = len(line.stationary)
         points_text = abridged([f"{x:.6g}" for x, _ in line.stationary], MAX_LISTED_POINTS)
-        turns = "the only turning point" if count == 1 else "all turning points"
+        turns = "the only stationary point" if count == 1 else "all stationary points"
         best_of = "this is the best" if line.equal else "this is the best to rounding"
-        lines.append(f"{turns}: {name} = {points_text}; none is missed, and {best_of}")
+        lines.append(f"{turns}: {name} = {points_text}; the list is complete, and {best_of}")
     finite = [c for c in line.others if math.isfinite(c.point)]
     if finite:
         points_text = ", ".join(f"{c.point:.6g}" for c in finite)
@@ -103,7 +103,9 @@ def describe_certainty(
             same = "" if line.equal else f", to within {line.gap:.2g}"
             lines.append(f"{goal} tends to the same value as {name} -> {end}{same}")
     if not best.attained:
-        lines.append(f"{name} = {best.point:.6g} itself is left out: the best is approached only")
+        lines.append(
+            f"{name} = {best.point:.6g} is excluded, so the optimum is a limit that is not attained"
+        )
     return tuple(lines)
 
 
