@@ -8,6 +8,9 @@ candidates. A method spends 1, 2, 5, 10 and 20 % of what all candidates cost, th
 chosen, and predicts the targets with the error of the law. The script prints the median error of the predictions, and in
 how many seeds it is at most 1.2 times that of a fit to all candidates. All methods begin with the same first runs but
 `random`, `cheapest` and `dearest`. `trusting` is the design that takes the law as right.
+
+Then it judges `--stop`: of the targets whose interval is within x % after runs that `design` or `spread` chose, how many
+measured losses lie within x % of the prediction.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
 CANDIDATES = 0.8  # of the runs that are not targets
 MAX_TARGETS = 30
 TOLERANCE = 1.2
+LEVELS = (0.005, 0.01, 0.02, 0.03, 0.05)  # of `--stop`
+STOPPING = ("spread", "design")  # whose stops are judged
 MORE_ROWS = 2  # of the first runs, than the law has parameters
 
 out = Console(highlight=False, width=160)
@@ -89,14 +94,21 @@ class Pool:
         assert isinstance(fit, Fit)
         return fit if fit.rows is not None and fit.spread is not None else None
 
-    def error(self, chosen: list[int]) -> float:
-        """The median error of the predicted targets."""
+    def predicted(self, chosen: list[int]) -> tuple[Array, Array]:
+        """What the law fitted to some candidates predicts of the targets.
+
+        Returns:
+            The relative errors, and half the relative 95 % intervals, each of shape (targets,);
+            infinite where the candidates do not determine the law.
+        """
         fit = self.fit(chosen)
         if fit is None:
-            return np.inf
+            return np.full((2, len(self.targets)), np.inf)
         points = {q.name: self.table.columns[q.name][self.targets] for q in self.law.variables}
         band = fit.predict_with_errors(points)
-        return float(np.median(np.abs(np.log(band.values / self.table.columns["L"][self.targets]))))
+        with np.errstate(all="ignore"):
+            halves = np.nan_to_num(np.expm1(np.log(band.high / band.low) / 2), nan=np.inf)
+        return np.abs(np.log(band.values / self.table.columns["L"][self.targets])), halves
 
 
 Choice = Callable[[Pool, list[int], NDArray[np.bool_], float], list[int]]
@@ -158,6 +170,22 @@ def _designed(amplitude: float) -> Choice:
     return choose
 
 
+@dataclass(frozen=True)
+class StopRow:
+    """The errors and half intervals of the targets of a table, in all replays and at all shares."""
+
+    table: str
+    method: str
+    errors: Array
+    halves: Array
+
+    def share_within(self, level: float) -> str:
+        """How many of the targets known to a level are within it, as text."""
+        known = self.halves <= level
+        within = int(np.sum(self.errors[known] <= level))
+        return f"{within} of {np.sum(known)}" if known.any() else ""
+
+
 METHODS: dict[str, Choice] = {
     "random": _one_by(lambda pool: pool.rng.random(len(pool.rows))),
     "cheapest": _one_by(lambda pool: pool.costs),
@@ -183,8 +211,8 @@ def law_of(table: Replay) -> lawdsl.Law:
     return lawdsl.load(table.law)
 
 
-def errors(pool: Pool, method: str) -> Iterator[float]:
-    """The error at each share of what all candidates cost."""
+def predictions(pool: Pool, method: str) -> Iterator[tuple[Array, Array]]:
+    """The errors and half intervals of the targets at each share of what all candidates cost."""
     chosen: list[int] = []
     total = float(np.sum(pool.costs))
     for share in SHARES:
@@ -200,7 +228,7 @@ def errors(pool: Pool, method: str) -> Iterator[float]:
             if not more:
                 break
             chosen += more
-        yield pool.error(chosen)
+        yield pool.predicted(chosen)
 
 
 def main() -> None:
@@ -213,15 +241,21 @@ def main() -> None:
     arguments = parser.parse_args()
     methods = arguments.methods.split(",")
     wins = {method: np.zeros(len(SHARES), dtype=int) for method in methods}
-    count = 0
+    count, stops = 0, list[StopRow]()
     for table in shipped_and_shared():
         if not any(part in table.name for part in arguments.tables.split(",")):
             continue
         start, pools = time.process_time(), [pool_of(table, s) for s in range(arguments.seeds)]
-        full = np.array([pool.error(list(range(len(pool.rows)))) for pool in pools])
+        everything = [pool.predicted(list(range(len(pool.rows))))[0] for pool in pools]
+        full = np.array([np.median(errors) for errors in everything])
         rows = []
         for method in methods:
-            found = np.array([list(errors(pool, method)) for pool in pools])
+            made = [list(predictions(pool, method)) for pool in pools]
+            found = np.array([[np.median(errors) for errors, _ in steps] for steps in made])
+            if method in STOPPING:
+                steps = [step for replayed in made for step in replayed]
+                errors, halves = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
+                stops.append(StopRow(table.name, method, errors, halves))
             won = np.sum(found <= TOLERANCE * full[:, None], axis=0)
             wins[method] += won
             texts = [
@@ -238,6 +272,21 @@ def main() -> None:
     show_rows(
         ["method", *(f"{100 * share:g} %" for share in SHARES)],
         [[method, *won.tolist()] for method, won in wins.items()],
+        out,
+    )
+    show_stops(stops)
+
+
+def show_stops(stops: list[StopRow]) -> None:
+    """Print how many targets are as near as `--stop` says."""
+    out.print("\nof the targets that are known to x %, how many measured losses are within x %")
+    together = [
+        np.concatenate([getattr(row, name) for row in stops]) for name in ("errors", "halves")
+    ]
+    rows = [*stops, StopRow("all", "", *together)]
+    show_rows(
+        ["table", "method", *(f"{100 * level:g} %" for level in LEVELS)],
+        [[row.table, row.method, *(row.share_within(level) for level in LEVELS)] for row in rows],
         out,
     )
 
