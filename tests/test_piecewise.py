@@ -325,6 +325,16 @@ def test_a_fitted_jump_lies_between_rows_and_has_no_interval():
     assert fit.intervals is not None and "D0" not in (fit.intervals.ends or {})
 
 
+def test_values_that_fit_as_well_are_in_the_domain_of_the_breakpoint():
+    law = law_of(JUMP.replace("B, D0 > 0", "B > 0\nparameter D0 in [1, 80]"))
+    data = 2 + 3 / D**0.5 + np.where(D > 90, 0.5, 0) + NOISE
+    fit = lawdsl.fit(law, {"D": D, "L": data}, starts=48, rolled_check=False)
+    (finding,) = fit.diagnostics
+
+    assert finding.code == "F0158" and fit.parameters["D0"].at_bound is None
+    assert f"any D0 from {D[D <= 90].max():.4g} to 80 fits as well" in finding.notes
+
+
 def test_a_known_breakpoint_is_no_finding():
     law = law_of(JUMP).holding(["fix D0 = 90"])
     data = 2 + 3 / D**0.5 + np.where(D > 90, 0.5, 0) + NOISE
