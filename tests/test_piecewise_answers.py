@@ -131,6 +131,12 @@ def test_a_condition_without_a_value_settles_no_part(tmp_path: Path):
     of_unknown = "minimize if sqrt(x - 3) > 1 then x else 20 - x"
     answer = asked(tmp_path, "choose x in [0, 10]", of_unknown).answer()
     assert answer["x"] == 4 and not answer.certain
+    assert answer.plot().title == "q: x = 4; the goal = 4, not certain"
+
+
+def test_a_title_says_that_the_best_is_approached_only(tmp_path: Path):
+    answer = asked(tmp_path, X, "minimize if x > 1 then x else 3").answer()
+    assert answer.plot().title == "q: x = 1; if x > 1 then x else 3 = 1, approached only"
 
 
 def test_random_goals_with_jumps_have_no_better_point(tmp_path: Path):
