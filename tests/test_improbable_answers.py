@@ -55,3 +55,8 @@ def test_an_answer_that_the_residuals_contradict_says_why(
     # of several losses only a lower bound is known
     show_law_error(replace(answer, law_error=replace(improbable, bound=True)), out)
     assert "residuals" not in capsys.readouterr().out
+
+    # each constraint alone is as probable as noise makes it, both together are not
+    both = replace(improbable, each={"loss <= 2": 0.5, "loss >= 2": 0.5})
+    show_law_error(replace(answer, law_error=both), out)
+    assert "residuals" not in capsys.readouterr().out

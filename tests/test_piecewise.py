@@ -244,6 +244,27 @@ def test_a_refuted_trend_names_two_points():
     assert dict(found.witness)["r"] == "49/100" and "to r = 51/100" in (found.value or "")
 
 
+SMALL_JUMPS = "law a\nvariable D, N > 0\nparameter A > 0\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "formula"),
+    [
+        # the claim itself is piecewise; no point of its border is exact
+        ("L = A/N", "L + (if N + log(N) > 3 then {} else {})"),
+        # two conditions with one border
+        ("let j = if 2*N > 6 then {} else {}\nL = if N > 3 then j - 999*N*A else j - 999*N*A", "L"),
+        # a name in a condition is another formula on the other side of the border
+        ("let g = if N > 3 then 2*N else N\nL = (if g > 5 then {} else {}) - 999*N*A", "L"),
+        ("let g = if D > 3 then D else N\nL = (if g > 4 then {} else {}) - 999*N*A", "L"),
+    ],
+)
+def test_no_trend_is_proved_over_a_jump_against_it(lines: str, formula: str):
+    for parts, expected in (("A/9999", "0"), "undecided"), (("0", "A/9999"), "proved"):
+        text, claim = (SMALL_JUMPS + lines).format(*parts), formula.format(*parts)
+        assert verdict_of(text, f"{claim} decreasing in N").verdict == expected
+
+
 def test_no_trend_is_refuted_by_points_without_a_value():
     """Algebra writes c*c^(b - 1) as c^b, which has a value at c = 0."""
     text = "law a\nvariable r in [0, 1]\nparameter c >= 0\nparameter b in (0, 1]\n"
@@ -302,6 +323,16 @@ def test_a_fitted_jump_lies_between_rows_and_has_no_interval():
     assert not fit.parameters["D0"].identified and fit.verdict == "caution"
     assert f"any D0 from {below:.4g} to {above:.4g} fits as well" in finding.notes
     assert fit.intervals is not None and "D0" not in (fit.intervals.ends or {})
+
+
+def test_values_that_fit_as_well_are_in_the_domain_of_the_breakpoint():
+    law = law_of(JUMP.replace("B, D0 > 0", "B > 0\nparameter D0 in [1, 80]"))
+    data = 2 + 3 / D**0.5 + np.where(D > 90, 0.5, 0) + NOISE
+    fit = lawdsl.fit(law, {"D": D, "L": data}, starts=48, rolled_check=False)
+    (finding,) = fit.diagnostics
+
+    assert finding.code == "F0158" and fit.parameters["D0"].at_bound is None
+    assert f"any D0 from {D[D <= 90].max():.4g} to 80 fits as well" in finding.notes
 
 
 def test_a_known_breakpoint_is_no_finding():

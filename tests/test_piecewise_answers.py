@@ -121,6 +121,24 @@ def test_a_condition_on_givens_is_settled_by_their_values(tmp_path: Path):
     assert "every part" not in question.answer({"T": 3}).method
 
 
+def test_a_condition_without_a_value_settles_no_part(tmp_path: Path):
+    of_given = asked(tmp_path, X, "given g", "minimize if log(g) > 0 then x else 2 - x")
+    assert of_given.answer(g=2)["x"] == 0 and of_given.answer(g=0.5)["x"] == 2
+    with pytest.raises(LawdslError, match="log\\(g\\) > 0 has no value"):
+        of_given.answer(g=-1)
+
+    # where the root has no value, neither part holds: the goal comes near 4, and no nearer
+    of_unknown = "minimize if sqrt(x - 3) > 1 then x else 20 - x"
+    answer = asked(tmp_path, "choose x in [0, 10]", of_unknown).answer()
+    assert answer["x"] == 4 and not answer.certain
+    assert answer.plot().title == "q: x = 4; the goal = 4, not certain"
+
+
+def test_a_title_says_that_the_best_is_approached_only(tmp_path: Path):
+    answer = asked(tmp_path, X, "minimize if x > 1 then x else 3").answer()
+    assert answer.plot().title == "q: x = 1; if x > 1 then x else 3 = 1, approached only"
+
+
 def test_random_goals_with_jumps_have_no_better_point(tmp_path: Path):
     """Against a grid with all borders and points beside them, by plain Python."""
     rng = np.random.default_rng(5)

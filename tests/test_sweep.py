@@ -117,6 +117,7 @@ def test_the_example_of_its_reference_is_a_sweep(tmp_path: Path):
 
 
 CASES = [
+    ("no end of steps", "steps = 20", "steps = inf", "R0102", "training.steps", "steps = 16"),
     ("an unknown table", "[grid]", "[gird]", "R0102", "gird", "did you mean `grid`?"),
     (
         "an unknown key",

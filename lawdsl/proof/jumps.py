@@ -36,6 +36,10 @@ DISTANCES = (Fraction(1, 100), Fraction(1, 10_000), Fraction(1, 1_000_000))
 """Of two points from the border between them, times 1 or the border itself."""
 
 
+Place = dict[sp.Symbol, sp.Expr]
+"""A quantity at a border, in terms of the others; empty where it cannot be solved for."""
+
+
 class BorderNotKnown(Exception):
     """Whether the law keeps a trend across a border is not known; the text says why."""
 
@@ -65,7 +69,7 @@ def borders_kept(piece: Piece, trend: Trend) -> Iterator[str]:
     parts = piece.split(condition)
     if len(parts) == 2 and depends_on(condition.sides, (trend.name,), piece.law.declarations):
         yield _step(piece, condition, trend)
-    for part in parts:
+    for part in parts.values():
         yield from borders_kept(part, trend)
 
 
@@ -97,34 +101,65 @@ def _jump(piece: Piece, condition: Condition, trend: Trend) -> Sign:
     """The signs of the first part minus the second where the sides of the condition are equal."""
     first, second = (piece.where(condition, holds) for holds in (True, False))
     place = _solved(piece.law, condition, trend.name)
+    both = replace(first, claim=piece.claim)
     possible = Sign.NONE
     # the parts may be piecewise themselves
-    for one, other in _together(replace(first, claim=piece.claim), second, MAX_OPEN_CONDITIONS):
-        jump = one.law.to_sympy(trend.formula) - other.law.to_sympy(trend.formula)
-        jump = jump.xreplace(place)
-        box = one.box
+    for box, one, other in _together(both, first, second, place, MAX_OPEN_CONDITIONS):
+        jump = (_value(one) - _value(other)).xreplace(place)
         possible |= SignCalculus(box, valued=True, pieces=PIECES).sign(box.independent(jump))
     return possible
 
 
-def _together(first: Piece, second: Piece, remaining: int) -> Iterator[tuple[Piece, Piece]]:
-    """Both sides of a border with the conditions that are open on either settled alike; the domain of
-    the first is that of both."""
+def _value(piece: Piece) -> sp.Expr:
+    """The formula of a trend, as it is on a part."""
+    stated = piece.claim.claim
+    assert isinstance(stated, tree.TrendNode)
+    return piece.law.to_sympy(stated.formula)
+
+
+def _together(
+    both: Piece, first: Piece, second: Piece, place: Place, remaining: int
+) -> Iterator[tuple[Box, Piece, Piece]]:
+    """The parts that meet at a border, without open conditions, and a domain of the points there.
+
+    Args:
+        both: a domain of the border.
+        first: the part on one side.
+        second: the part on the other side.
+        place: a quantity at the border, in terms of the others.
+        remaining: how many further conditions may be settled.
+
+    Raises:
+        BorderNotKnown: more than these are open.
+    """
     condition = first.condition() or second.condition()
     if condition is None:
-        yield first, second
+        yield both.box, first, second
         return
     if not remaining:
         raise BorderNotKnown("too many parts meet at one border")
-    for part in first.split(condition):
-        holds = any(s.condition == condition and s.holds for s in part.settled)
-        settled = any(s.condition == condition for s in part.settled)
-        others = (second.where(condition, holds),) if settled else second.split(condition)
-        for other in others:
-            yield from _together(part, other, remaining - 1)
+    ones, others = (_at_border(side, condition, both.box, place) for side in (first, second))
+    alike = first.above(condition) == second.above(condition)
+    if alike and not (len(ones) == len(others) == 1 and ones != others):
+        # a condition that changes here too has a border of its own in one of the parts
+        pairs = [(part, holds, holds) for holds, part in both.split(condition).items()]
+    else:  # it changes with this border, or is another condition on the other side
+        pairs = [(both, one, other) for one in ones for other in others]
+    for part, one, other in pairs:
+        first_part, second_part = first.where(condition, one), second.where(condition, other)
+        yield from _together(part, first_part, second_part, place, remaining - 1)
 
 
-def _solved(law: Law, condition: Condition, name: str) -> dict[sp.Symbol, sp.Expr]:
+def _at_border(side: Piece, condition: Condition, box: Box, place: Place) -> set[bool]:
+    """Whether a condition holds on one side of a border, beside it: True, False, or either."""
+    above = side.above(condition).xreplace(place)
+    sign = SignCalculus(box, valued=True).sign(box.independent(above))
+    if sign in (Sign.POSITIVE, Sign.NEGATIVE):
+        return {sign == Sign.POSITIVE}
+    return set(side.split(condition))
+
+
+def _solved(law: Law, condition: Condition, name: str) -> Place:
     """A quantity at the border, in terms of the others; nothing where it cannot be solved for."""
     known_signs = known_signs_of(law.declarations.symbols, dict(law.given))
     names = [name, *(q.name for q in (*law.variables, *law.parameters) if q.name != name)]
@@ -154,7 +189,7 @@ def _conditions(piece: Piece) -> Iterator[Condition]:
     condition = piece.condition()
     if condition is not None:
         yield condition
-        for part in piece.split(condition):
+        for part in piece.split(condition).values():
             yield from _conditions(part)
 
 

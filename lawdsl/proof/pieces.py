@@ -96,19 +96,20 @@ class Piece:
         """The difference of the sides of a condition, in the law's quantities."""
         return self.law.to_sympy(condition.greater) - self.law.to_sympy(condition.less)
 
-    def split(self, condition: Condition) -> tuple[Piece, ...]:
-        """The parts on which a condition holds and does not, without one that is certainly empty."""
+    def split(self, condition: Condition) -> dict[bool, Piece]:
+        """Whether a condition holds -> the part on which it does so, without one that is certainly
+        empty."""
         above, box = self.above(condition), self.box
         sign = SignCalculus(box, valued=True).sign(box.independent(above))
-        parts: list[Piece] = []
+        parts: dict[bool, Piece] = {}
         for holds in (True, False):
             if sign.within(Sign.NONPOSITIVE if holds else Sign.POSITIVE):
                 continue
             certain = sign.within(Sign.POSITIVE if holds else Sign.NONPOSITIVE)
             part = self.where(condition, holds, certain=certain)
             if not _certainly_empty(part.box):
-                parts.append(part)
-        return tuple(parts)
+                parts[holds] = part
+        return parts
 
     def where(self, condition: Condition, holds: bool, *, certain: bool = False) -> Piece:
         """The part on which a condition holds, or does not.
@@ -166,7 +167,7 @@ def pieces_of(law: Law, claim: Claim) -> Iterator[Piece]:
         piece = waiting.pop()
         condition = piece.condition()
         if condition is not None:
-            waiting += reversed(piece.split(condition))
+            waiting += reversed(piece.split(condition).values())
         else:
             count += 1
             yield piece

@@ -83,7 +83,7 @@ def _undefined_condition(piece: Piece, seconds: float, decide: Decide) -> Verdic
                 if checked is not None:
                     return checked
             return undecided(f"whether {condition.text(True)} may have no value")
-        waiting += piece.split(condition)
+        waiting += piece.split(condition).values()
         if len(waiting) > MAX_WAITING:
             raise TooManyPieces
     return None
@@ -102,21 +102,35 @@ def _on_each(
     if not pieces:
         return undecided("the domain is empty")
     open_borders = _borders(pieces, _derived(pieces[0].claim.claim))
-    verdicts: list[tuple[Piece, Verdict]] = []
-    for piece in pieces:
-        verdict = decide(piece.law, piece.claim, seconds / len(pieces))
-        if verdict.verdict == "refuted":
-            checked = _verified(piece, verdict, open_borders)
-            if checked is not None:
-                found.append(checked)
-                return checked
-            verdict = undecided("no point is verified at which it fails")
-        verdicts.append((piece, verdict))
+    verdicts = _verdicts(pieces, seconds, decide, open_borders, found)
+    if isinstance(verdicts, Verdict):
+        return verdicts
     if open_borders:
         name = _quantity_text(pieces[0].claim.claim)
         reason = f"{name} may have no value where {sides_text(open_borders[0])}"
         return undecided(reason + _trend_instead(pieces[0].claim))
     return _joined(verdicts)
+
+
+def _verdicts(
+    pieces: Sequence[Piece],
+    seconds: float,
+    decide: Decide,
+    borders: Sequence[Condition],
+    found: list[Verdict],
+) -> list[tuple[Piece, Verdict]] | Verdict:
+    """Each part with its verdict; where the claim is refuted on one, that verdict alone."""
+    verdicts: list[tuple[Piece, Verdict]] = []
+    for piece in pieces:
+        verdict = decide(piece.law, piece.claim, seconds / len(pieces))
+        if verdict.verdict == "refuted":
+            checked = _verified(piece, verdict, borders)
+            if checked is not None:
+                found.append(checked)
+                return checked
+            verdict = undecided("no point is verified at which it fails")
+        verdicts.append((piece, verdict))
+    return verdicts
 
 
 def _joined(verdicts: Sequence[tuple[Piece, Verdict]]) -> Verdict:
@@ -184,15 +198,20 @@ def _derived(stated: tree.Claim) -> list[str]:
 def _borders(pieces: Sequence[Piece], derived: Iterable[str]) -> tuple[Condition, ...]:
     """The conditions that change along the names of derivatives, within the domain."""
     names = list(derived)
-    conditions: dict[Condition, Piece] = {}
-    for piece in pieces if names else ():
-        for one in piece.settled:
-            conditions.setdefault(one.condition, piece)
-    return tuple(c for c, piece in conditions.items() if _changes(piece, c, names))
+    # a name in a condition may stand for different formulas on different parts
+    changing = (
+        one.condition
+        for piece in pieces
+        for one in piece.settled
+        if _changes(piece, one.condition, names)
+    )
+    return tuple(dict.fromkeys(changing))
 
 
 def _changes(piece: Piece, condition: Condition, names: Sequence[str]) -> bool:
     """Whether a condition may change along some names, shares that change with them included."""
+    if not names:
+        return False
     symbols = piece.law.declarations.symbols
     # one minus other shares changes with each of them
     also = [n for n, s in symbols.items() if s.kind == "let" and s.bounds and s.formula is not None]
@@ -264,7 +283,7 @@ def _limit(
         if condition is None:
             settled.append(piece)
         elif not depends_on(condition.sides, names, law.declarations):
-            waiting += piece.split(condition)
+            waiting += piece.split(condition).values()
         else:
             holds = _eventually(piece, condition, stated)
             if holds is None:
@@ -325,16 +344,9 @@ def _trend(
     if wrong is not None:
         found.append(wrong)
         return wrong
-    verdicts: list[tuple[Piece, Verdict]] = []
-    for part in pieces:
-        verdict = decide(part.law, part.claim, seconds / 2 / len(pieces))
-        if verdict.verdict == "refuted":
-            checked = _verified(part, verdict, borders)
-            if checked is not None:
-                found.append(checked)
-                return checked
-            verdict = undecided("no point is verified at which it fails")
-        verdicts.append((part, verdict))
+    verdicts = _verdicts(pieces, seconds / 2, decide, borders, found)
+    if isinstance(verdicts, Verdict):
+        return verdicts
     joined = _joined(verdicts)
     if joined.verdict not in ("proved", "inside"):
         return joined

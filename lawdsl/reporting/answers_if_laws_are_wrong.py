@@ -75,13 +75,14 @@ def show_law_error(answer: Answer, out: Console) -> None:
 
 
 def _reason_if_improbable(wrong: UnderLawError) -> Iterator[str]:
-    """Why an answer by the fitted laws probably violates its constraint.
+    """Why an answer by the fitted laws probably violates a constraint.
 
-    Noise alone leaves at least one half: the answer satisfies the constraint by the fitted law, whose
-    errors are symmetric. Less comes from the expected error of the law, which follows from the
-    residuals. Of several losses the probability is only a lower bound, and no reason is known.
+    Noise alone leaves each constraint at least one half: the answer satisfies it by the fitted law,
+    whose errors are symmetric. Less comes from the expected error of the law, which follows from the
+    residuals. Several constraints together may have less by noise alone. Of several losses the
+    probability is only a lower bound, and no reason is known.
     """
-    if wrong.kept is None or wrong.kept >= IMPROBABLE or wrong.bound:
+    if min(wrong.each.values(), default=1.0) >= IMPROBABLE or wrong.bound:
         return
     places = [f"{name} at {rounded_ends(ends)}" for name, ends in wrong.ends.items()]
     placed = f": with its estimated error, the law places the best {conjunction(places)}"

@@ -62,7 +62,7 @@ def parts_of(formulated: FormulatedQuestion, values: Values) -> tuple[PartOfQues
         values: symbol -> value.
 
     Raises:
-        LawdslError: more than `MAX_PARTS` (F0520).
+        LawdslError: more than `MAX_PARTS`, or a condition that has no value (F0520).
     """
     parts: list[PartOfQuestion] = []
     waiting = [PartOfQuestion(formulated)]
@@ -131,14 +131,22 @@ def _where(formulated: FormulatedQuestion, above: sp.Expr, holds: bool) -> Formu
 
 
 def _is_positive(above: sp.Expr, values: Values) -> bool:
-    """Whether a condition on givens, settings and fitted parameters holds; 0 is exact where it can be."""
+    """Whether a condition on givens, settings and fitted parameters holds; 0 is exact where it can be.
+
+    Raises:
+        LawdslError: it has no value (F0520).
+    """
     symbols = sorted(above.free_symbols, key=str)
     with_values = [values[s] for s in symbols]
     sign = None
     if all(map(math.isfinite, with_values)):
         exact = [Fraction(repr(float(x))) for x in with_values]
         sign = interval_sign(compile_tape([above], symbols), exact)
-    return evaluated(above, values) > 0 if sign is None else sign > 0
+    value = evaluated(above, values) if sign is None else float(sign)
+    if math.isnan(value):
+        message = f"whether {relation_text(above, True)} has no value, so no part of the law holds"
+        raise LawdslError(Diagnostic("F0520", message, help="give other values"))
+    return value > 0
 
 
 def best_of(

@@ -163,17 +163,16 @@ class Asked:
             best = replace(best, compared=tuple(points), wrong=asked)
             return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, proofs)
+        if safe is not None and solver is None:
+            raise without_safe_answer(self.question.name)
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
         answer = replace(answer, compared=tuple(points), wrong=asked, seed=seed)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
-        several = self._has_several_parts(values_of_all)
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, assumed)
-        if several:
+        if solver is None:
             answer = of_one_choice(answer, "the answer is the best of several parts")
-        if safe is not None and several:
-            raise without_safe_answer(self.question.name)
         if safe is not None:
             assert assumed is not None
             at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, assumed)
@@ -190,10 +189,10 @@ class Asked:
     def _with_curves(
         self,
         answer: Answer,
-        solver: Solver,
+        solver: Solver | None,
         values: Mapping[sp.Symbol, float],
     ) -> Answer:
-        if self._has_several_parts(values):
+        if solver is None:
             return self._with_curves_of(answer, complete_problem(self.formulated), values)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         varied = problem or complete_problem(solver.formulated)
@@ -255,9 +254,9 @@ class Asked:
 
     def _solved(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool
-    ) -> tuple[Solver, Answer]:
-        """The solver for the values of all symbols, and its answer; of a piecewise question that of
-        the best part."""
+    ) -> tuple[Solver | None, Answer]:
+        """The solver for the values of all symbols, and its answer; no solver where the answer is the
+        best of several parts."""
         if not self._piecewise:
             return self._solved_by(self._solver_for(values), values, level, seed, proofs)
         parts = parts_of(self.formulated, values)
@@ -267,7 +266,8 @@ class Asked:
         ]
         answered = [(part, answer) for part, (_, answer) in zip(parts, solved, strict=True)]
         best = best_of(self.formulated, answered)
-        return solved[best][0], joined(self.formulated, answered, best)
+        solver = solved[0][0] if len(parts) == 1 else None
+        return solver, joined(self.formulated, answered, best)
 
     def _solved_by(
         self,
@@ -346,9 +346,6 @@ class Asked:
             formulated = formulated.without(nothing) if nothing else formulated
             self._solvers[key] = choose_solver(formulated, eliminate(formulated))
         return self._solvers[key]
-
-    def _has_several_parts(self, values: Mapping[sp.Symbol, float]) -> bool:
-        return self._piecewise and len(parts_of(self.formulated, values)) > 1
 
 
 def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:

@@ -105,7 +105,7 @@ def write_corpora(
     _check_apart(parts, [*inputs, *against])
     encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
     files = find_files(inputs, glob)
-    sieve = Deduplicator(deduplicate, [paragraph_keys(folder) for folder in against])
+    deduplicator = Deduplicator(deduplicate, [paragraph_keys(folder) for folder in against])
     laps = {first: share for first in (True, False) if (share := _share(parts.values(), first))}
     work = BuildProgress(len(laps), progress)
     with new_folders(parts, force) as partial, writing(partial.values(), work.done):
@@ -118,10 +118,10 @@ def write_corpora(
             read = read_documents(files, text_field, work.lap(share), tokens=True)
             for batch in _batches(with_text(read, encoder)):
                 for draft in some:
-                    draft.add(batch, sieve)
+                    draft.add(batch, deduplicator)
             for draft in some:
                 draft.writer.finish(draft.part.max_tokens)
-            sieve.exclude_seen()
+            deduplicator.exclude_seen()
         source = {"inputs": [str(path) for path in inputs], "glob": glob, "files": len(files)}
         others = {"deduplicate": deduplicate, "against": [str(path) for path in against]}
         for draft in drafts:
@@ -139,17 +139,17 @@ class PartialCorpus:
     read: int = 0
     offered: int = 0
 
-    def add(self, batch: Sequence[tuple[TextDocument, int]], sieve: Deduplicator) -> None:
+    def add(self, batch: Sequence[tuple[TextDocument, int]], deduplicator: Deduplicator) -> None:
         """Write the documents of a batch that belong to the part.
 
         Args:
             batch: documents with their hashes.
-            sieve: removes duplicates.
+            deduplicator: removes duplicates.
         """
         mine = [(document, key) for document, key in batch if key in self.keys]
         self.read += len(mine)
         self.offered += len(batch)
-        self.writer.add(sieve.distinct(mine), self.part.max_document_tokens)
+        self.writer.add(deduplicator.distinct(mine), self.part.max_document_tokens)
 
     def describe(self, sources: dict[str, Any]) -> None:
         """Write the facts of the corpus.

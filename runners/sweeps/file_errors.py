@@ -6,6 +6,7 @@ A location is a path: `training.steps`, `models[2].folder`, counted from 1.
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -371,7 +372,7 @@ def _advice(location: str, e: Any) -> str:
             r"[0-9]+" if kind.startswith("int") else r"[0-9.]+([eE][-+]?[0-9]+)?", digits
         ):
             written = digits
-    elif kind.startswith("int") and isinstance(value, float):
+    elif kind.startswith("int") and isinstance(value, float) and math.isfinite(value):
         written = str(round(value))
     elif "from 0 to 1" in str(e["msg"]) and isinstance(value, (int, float)) and 2 <= value <= 100:
         return f"a share of {value:g} % is {value / 100:g}"

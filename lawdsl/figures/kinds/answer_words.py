@@ -18,6 +18,10 @@ MAX_DOC_LENGTH = 50
 MAX_AXIS_LENGTH = 40
 
 
+LIMITED = {"approached": ", approached only", "undecided": ", not certain"}
+"""What a title says of an answer that is not attained, or may not be the best."""
+
+
 def title_of(answer: Answer) -> str:
     """The result as a sentence.
 
@@ -40,7 +44,7 @@ def title_of(answer: Answer) -> str:
     if goal is not None and goal.text not in {u.name for u in answer.unknowns}:
         name = goal.text if len(goal.text) <= MAX_GOAL_LENGTH else "the goal"
         found += f"; {name} = {theme.short(goal.value)}"
-    return f"{answer.question}: {found}"
+    return f"{answer.question}: {found}{LIMITED.get(answer.status, '')}"
 
 
 def _largest(labelled: Sequence[Chosen]) -> str:

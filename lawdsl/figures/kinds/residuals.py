@@ -367,7 +367,7 @@ def _title(fit: Fit, drawn: DrawnResiduals) -> str:
         return f"{name} leaves a pattern: rows that differ in {which} alone are correlated"
     # the rows that a fit stores may be too few to show a pattern of all rows
     named = next((d for d in _findings(fit) if d.code == "F0116"), None)
-    if named is not None and not drawn.fitted.other:
+    if named is not None:
         return f"{name}: {named.message.partition(':')[0]}"
     if order.dependence is not None:
         which = view.names[order.dependence.axis]

@@ -76,7 +76,9 @@ def breakpoint_findings(
     for k, q in enumerate(law.parameters):
         if q.name in set(flat):
             low, high = _equally_good(problem, theta, k)
-            notes.append(f"any {q.name} from {low:.4g} to {high:.4g} fits as well")
+            start = f" from {low:.4g}" if np.isfinite(low) else ""
+            stop = f" to {high:.4g}" if np.isfinite(high) else ""
+            notes.append(f"any {q.name}{start}{stop} fits as well")
     decide = "decides" if len(names) == 1 else "decide"
     message = f"{conjunction(list(names))} {decide} which part of the law holds for a row"
     notes.append("the intervals are those of a fit in which no row changes parts")
@@ -85,9 +87,10 @@ def breakpoint_findings(
 
 
 def _equally_good(problem: Problem, theta: Array, k: int) -> tuple[float, float]:
-    """The range about a parameter in which the objective is the same, up to its domain's ends."""
+    """The range about a parameter in which the objective is the same, up to its domain's ends; an
+    infinite end where there is none."""
     ends = []
-    for side in (-1.0, 1.0):
+    for side, limit in zip((-1.0, 1.0), problem.transforms[k].sides, strict=True):
         inside, step = 0.0, max(abs(theta[k]), 1.0) * 1e-3
         outside = None
         for _ in range(MAX_DOUBLINGS):
@@ -101,7 +104,8 @@ def _equally_good(problem: Problem, theta: Array, k: int) -> tuple[float, float]
                 inside = middle
             else:
                 outside = middle
-        ends.append(float(theta[k] + side * inside))
+        room = np.inf if limit is None else side * (float(limit.at(theta[None])[0]) - theta[k])
+        ends.append(float(theta[k] + side * min(np.inf if outside is None else inside, room)))
     return ends[0], ends[1]
 
 

@@ -216,6 +216,10 @@ def bound_findings(
     size = float(np.max(np.abs(base)))
     names = [q.name for q in law.parameters]
     nearest = bound_distances(problem.transforms, dict(zip(names, theta, strict=True)))
+    # a breakpoint between two rows changes nothing on its way to its bound
+    flat = np.zeros(len(names), dtype=bool)
+    if problem.model.piecewise:
+        flat = ~np.any(problem.slopes(theta[None])[1][0], axis=0)
     findings, sides = [], {}
     for i, q in enumerate(law.parameters):
         if q.name not in nearest:
@@ -237,7 +241,8 @@ def bound_findings(
         # the distance is a difference of rounded numbers
         at_bound = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
         # a parameter without any effect is not forced to its bound
-        without_effect = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
+        step = inwards * (1 + abs(theta[i]))
+        without_effect = flat[i] or change(step) <= ON_BOUND_RTOL**2 * size
         if at_bound or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not without_effect):
             sides[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lawdsl.compiling.intervals import Interval
-from lawdsl.core.functions import Function
+from lawdsl.core.functions import CHOICE, Function
 from lawdsl.law.functions import NAMES, ROWS
 
 
@@ -218,7 +218,7 @@ RULES: dict[str, Rule] = {
     "finite log": _unknown_rule,
     "max": _max_rule,
     "min": _min_rule,
-    "choice": _unknown_rule,  # it may jump
+    CHOICE: _unknown_rule,  # it may jump
     **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
 """Operation -> the curvature of its result, from its range and the curvature of its arguments."""

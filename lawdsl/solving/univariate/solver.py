@@ -295,7 +295,7 @@ class UnivariateSolver:
             point = better_point(self.state, solution)
             if point is not None and not self._is_better(point, solution):  # by rounding alone
                 point = None
-            feasible_responses = [r for r in curve if r.allowed]
+            feasible_responses = (r for r in curve if self._is_feasible(r, solution.values))
             least = min(
                 feasible_responses, key=lambda r: self.formulated.sign * r.goal, default=None
             )
@@ -309,6 +309,15 @@ class UnivariateSolver:
             solution = replace(solution, best=Candidate(number(point), "sampled"))
             curve = tuple(response_curve(self.state, solution))
         return None
+
+    def _is_feasible(self, response: Response, values: Values) -> bool:
+        """Whether a point keeps every condition, the domains of laws included."""
+        x = np.array([response.x[self.unknown.name]])
+        margins = self.functions.evaluate_exactly(x, values).values[2:, 0]
+        return response.allowed and all(
+            (margin > 0 and not c.equality) or (margin == 0 and not c.strict)
+            for c, margin in zip(self.conditions, margins, strict=False)
+        )
 
     def _is_better(self, point: float, solution: UnivariateSolution) -> bool:
         """Whether the goal at a point is better than at the solution."""
