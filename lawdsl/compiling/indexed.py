@@ -21,6 +21,7 @@ from lawdsl.core.functions import CHOICE, FUNCTIONS, value_in
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import IndexValue
+from lawdsl.language.pieces import Condition
 from lawdsl.language.tree import Formula
 from lawdsl.law.functions import CONSTANTS
 
@@ -118,9 +119,9 @@ class StepBuilder:
 
     def _choice(self, node: tree.Conditional, bindings: Mapping[str, IndexValue | int]) -> int:
         """choice(g, a, b): the part taken where g > 0, and elsewhere; a >= b is not b > a."""
-        sides = (node.lhs, node.rhs) if node.relation in (">", "<=") else (node.rhs, node.lhs)
-        parts = (node.yes, node.no) if node.relation in "<>" else (node.no, node.yes)
-        above = self.formula(tree.Sum(tuple(zip("+-", sides, strict=True))), bindings)
+        condition, straight = Condition.of(node)
+        parts = (node.yes, node.no) if straight else (node.no, node.yes)
+        above = self.formula(tree.Sum(tuple(zip("+-", condition.sides, strict=True))), bindings)
         positions = []
         for first, part in zip((True, False), parts, strict=True):
             self.guards.append((above, first))

@@ -69,13 +69,11 @@ class Piece:
         law: the law, as it is there.
         claim: the claim, as it is there, with the conditions that narrow the domain to the part.
         settled: the conditions that are settled.
-        narrowed: whether the domain of `claim` is the part, and not more.
     """
 
     law: Law
     claim: Claim
     settled: tuple[Settled, ...] = ()
-    narrowed: bool = True
 
     @property
     def text(self) -> str:
@@ -124,12 +122,9 @@ class Piece:
         )
         claim = replace(self.claim, claim=settled(self.claim.claim, condition, holds))
         if certain:  # all of it: nothing to say
-            return Piece(law, claim, self.settled, self.narrowed)
+            return Piece(law, claim, self.settled)
         known = (*self.settled, Settled(condition, holds, self.above(condition)))
-        narrowed = _narrowed(self.law, claim, condition, holds)
-        if narrowed is None:
-            return Piece(law, claim, known, False)
-        return Piece(law, narrowed, known, self.narrowed)
+        return Piece(law, _narrowed(self.law, claim, condition, holds), known)
 
     def point(self, near: Point | None = None, *, inside: bool = False) -> Point | None:
         """A verified point of the part, with the quantities that its conditions are made of.
@@ -179,8 +174,8 @@ def _certainly_empty(box: Box) -> bool:
     return box.contradiction() is not None or (box.tied and exclusion(box) is not None)
 
 
-def _narrowed(law: Law, claim: Claim, condition: Condition, holds: bool) -> Claim | None:
-    """The claim on a part of its domain; None where its bound is not that of one quantity."""
+def _narrowed(law: Law, claim: Claim, condition: Condition, holds: bool) -> Claim:
+    """The claim on a part of its domain; unchanged where its bound is not that of one quantity."""
     known_signs = known_signs_of(law.declarations.symbols, dict(law.given))
     variables = [q.name for q in law.variables]
     parameters = [q.name for q in reversed(law.parameters)]
@@ -200,7 +195,7 @@ def _narrowed(law: Law, claim: Claim, condition: Condition, holds: bool) -> Clai
         if name in _behind(law, claim, used):
             continue
         return replace(claim, conditions=(*claim.conditions, (name, (bound,))))
-    return None
+    return claim
 
 
 def _behind(law: Law, claim: Claim, names: set[str]) -> set[str]:

@@ -21,7 +21,7 @@ from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.domain import opaque_lets
 from lawdsl.proof.jumps import BorderNotKnown, Trend, borders_kept, wrong_jump
-from lawdsl.proof.pieces import Piece, TooManyPieces, pieces_of, sides_text
+from lawdsl.proof.pieces import MAX_PIECES, Piece, TooManyPieces, pieces_of, sides_text
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
@@ -84,12 +84,9 @@ def _undefined_condition(piece: Piece, seconds: float, decide: Decide) -> Verdic
                     return checked
             return undecided(f"whether {condition.text(True)} may have no value")
         waiting += piece.split(condition).values()
-        if len(waiting) > MAX_WAITING:
+        if len(waiting) > MAX_PIECES:
             raise TooManyPieces
     return None
-
-
-MAX_WAITING = 16
 
 
 def _on_each(
@@ -289,7 +286,7 @@ def _limit(
             if holds is None:
                 return undecided(f"which part is taken in the limit, {condition.text(True)}")
             waiting.append(piece.where(condition, holds, certain=True))
-        if len(waiting) + len(settled) > MAX_WAITING:
+        if len(waiting) + len(settled) > MAX_PIECES:
             raise TooManyPieces
     verdicts = [(p, decide(p.law, p.claim, seconds / 2 / len(settled))) for p in settled]
     if len(verdicts) == 1 and not settled[0].settled:
