@@ -104,6 +104,8 @@ BAD = [
     (Sectional(every=1), 6000, "every 8,000 steps, of a second part of the run of 2,400"),
     (Exponential(), 999, "every 1,000 steps"),
     (ListedSteps(steps=(3, 11)), 10, "after step 11 of 10"),
+    (Dense(), 10**22, "10,000,000,000,000,000,000 evaluations"),
+    (Exponential(every=1), 10**22, "evaluations, one every 1 steps of a run"),
 ]
 
 

@@ -136,7 +136,9 @@ def test_a_condition_without_a_value_settles_no_part(tmp_path: Path):
 
 def test_a_title_says_that_the_best_is_approached_only(tmp_path: Path):
     answer = asked(tmp_path, X, "minimize if x > 1 then x else 3").answer()
-    assert answer.plot().title == "q: x = 1; if x > 1 then x else 3 = 1, approached only"
+    assert (
+        answer.plot().title == "q: x = 1; if x > 1 then x else 3 = 1 (a limit that is not attained)"
+    )
 
 
 def test_random_goals_with_jumps_have_no_better_point(tmp_path: Path):

@@ -74,6 +74,8 @@ class ListedSteps(Record):
     steps: tuple[Annotated[int, Field(ge=0)], ...]
 
 
+MAX_EVALUATIONS = 1_000_000  # candidates of a schedule: bounds the memory
+
 Schedule = Annotated[
     Dense | Sparse | Sectional | Exponential | ListedSteps, Field(discriminator="schedule")
 ]
@@ -93,8 +95,8 @@ def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
         Increasing steps, from 0 to `total`.
 
     Raises:
-        LawdslError: an interval longer than its part of the run, or a listed step beyond the end
-            (R0701).
+        LawdslError: an interval longer than its part of the run, more than `MAX_EVALUATIONS`
+            evaluations, or a listed step beyond the end (R0701).
     """
     between = _between(schedule, total)
     return tuple(sorted({0, total, *between}))
@@ -126,10 +128,12 @@ def _between(schedule: Schedule, total: int) -> Iterable[int]:
 def _check(every: int, length: int, what: str) -> None:
     if every > length:
         raise _refused(f"an evaluation every {every:,} steps, of a {what} of {length:,}")
+    if length // every > MAX_EVALUATIONS:
+        count = f"{length // every:,} evaluations, one every {every:,} steps of a {what}"
+        raise _refused(count, "evaluate less often, or train for fewer steps")
 
 
-def _refused(what: str) -> LawdslError:
-    help = "evaluate more often, or train for more steps"
+def _refused(what: str, help: str = "evaluate more often, or train for more steps") -> LawdslError:
     return LawdslError(Diagnostic("R0701", what, place="evaluation", help=help))
 
 

@@ -18,7 +18,7 @@ MAX_DOC_LENGTH = 50
 MAX_AXIS_LENGTH = 40
 
 
-LIMITED = {"approached": ", approached only", "undecided": ", not certain"}
+LIMITED = {"approached": " (a limit that is not attained)", "undecided": ", not certain"}
 """What a title says of an answer that is not attained, or may not be the best."""
 
 

@@ -28,20 +28,6 @@ class LeadingTerm:
     logs: sp.Expr = sp.S.Zero
 
 
-def leading_term(
-    signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False
-) -> LeadingTerm | None:
-    """The leading term as x -> oo, or as x -> 0 from above; None where it is not known.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-        x: the symbol.
-        at_zero: whether x goes to 0 instead of infinity.
-    """
-    return _LeadingTerms(signs, x, -1 if at_zero else 1).of(e)
-
-
 def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
     """The limit of the leading term: 0, a finite expression, oo or -oo; None where not known.
 
