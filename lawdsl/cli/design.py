@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,7 @@ def design(
             print_message(f"wrote {output}")
         sys.stdout.flush()
 
+    result = replace(result, command=click.get_current_context().obj or "")
     ok = result.certain or (stop is None and bool(result.runs))
     return finish(
         "design",

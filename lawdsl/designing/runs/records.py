@@ -94,6 +94,7 @@ class Design(Presented):
         rivals: further laws by which the runs were judged.
         warnings: about the fits, the candidates and the targets.
         done: the number of candidates that are done.
+        command: the command line that made it; empty in Python.
     """
 
     subject: str
@@ -109,6 +110,7 @@ class Design(Presented):
     rivals: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=())
     done: int = 0
+    command: str = ""
 
     @property
     def cost(self) -> float:
@@ -136,6 +138,7 @@ class Design(Presented):
             "pool": self.pool,
             "done": self.done,
             "method": self.method,
+            "command": self.command,
             "certain": self.certain,
             "stop": self.stop,
             "budget": self.budget,
