@@ -21,12 +21,13 @@ METHODS = {
 }
 
 
-def show_design(design: Design, out: Console) -> None:
+def show_design(design: Design, out: Console, *, ended: bool = False) -> None:
     """Print a design: the targets now and after the batch, and its runs with cost and reason.
 
     Args:
         design: the design.
         out: where it is printed.
+        ended: whether its runs are not going to be made.
     """
     out.print(
         Text(f"{design.subject}: runs from {printable(design.candidates)}", style="bold"),
@@ -48,6 +49,9 @@ def show_design(design: Design, out: Console) -> None:
     if not design.runs:
         reason = "no candidate is left" if not design.pool else "the budget affords no further run"
         out.print(f"{reason}; {_limits(design)}")
+        return
+    if ended:
+        out.print(_limits(design), soft_wrap=True)
         return
     count = len(design.runs)
     out.print(

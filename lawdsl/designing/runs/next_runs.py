@@ -72,24 +72,27 @@ def next_runs(
     available = ~done
     if not repeats:
         available &= ~_repeats(columns, pool, surface.columns)
-    spent = float(np.sum(pool.costs[done]))
-    check_budget(pool, budget - spent, available)
+    bought = np.flatnonzero(done)
+    spent = pool.bill(bought)
+    check_budget(pool, budget)
     now = [
         hypothesis_of(targets, pool, rest, amplitude)
         for targets, rest in zip(aim.targets, aim.rests, strict=True)
     ]
-    _check_relevance(now, pool, available)
+    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
+    if not precise:
+        _check_relevance(now, pool, available)
     before = [h.variance for h in now]
     best = relative_variance(_after(now, pool, np.flatnonzero(available)), before)
-    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
     picks: list[Pick] = []
     method, reasons = "criterion", list[str]()
     if not precise and available.any():
-        cheapest = float(np.min(pool.costs[available]))
+        costs = pool.prices(bought)
+        cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
         limit = max(MIN_BATCH, int(np.sum(done)) // BATCH_PART) if most is None else most
         picks, method = _batch(now, pool, columns, available, done, allowance, limit)
-        affordable = available & (pool.costs <= allowance * (1 + 1e-9))
+        affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
             picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
         )
@@ -136,13 +139,21 @@ def _batch(
 ) -> tuple[list[Pick], str]:
     """The batch by the criterion, or one that is spread where that is as good."""
     trial = [h.copied() for h in now]
-    picks = greedy(trial, pool.rows, pool.costs, allowance, available=available, most=limit)
+    bought = np.flatnonzero(done)
+
+    def prices(chosen: Sequence[int]) -> Array:
+        return pool.prices([*bought, *chosen])
+
+    costs = prices(())
+    picks = greedy(
+        trial, pool.rows, costs, allowance, available=available, most=limit, prices=prices
+    )
     if not picks:
         return [], "criterion"
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     z = grid_coordinates(columns[:, ends])
-    cost = float(np.sum(pool.costs[[p.candidate for p in picks]]))
-    spread = spread_batch(z, pool.costs, cost, z[done], available=available)
+    cost = pool.bill([*bought, *(p.candidate for p in picks)]) - pool.bill(bought)
+    spread = spread_batch(z, costs, cost, z[done], available=available, prices=prices)
     spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
     if spread_picks:
         width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))
@@ -207,9 +218,10 @@ def _record(
     def halves(variance: Array) -> list[float | None]:
         return [narrowed(e.half, v) for e, v in zip(aim.estimates, variance, strict=True)]
 
-    runs = []
+    runs, bought = [], np.flatnonzero(done).tolist()
     for pick, reason in zip(picks, reasons, strict=True):
-        cost = float(pool.costs[pick.candidate])
+        cost = float(pool.prices(bought)[pick.candidate])
+        bought.append(pick.candidate)
         runs.append(
             DesignedRun(
                 pool.labels[pick.candidate],
