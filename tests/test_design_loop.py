@@ -187,7 +187,7 @@ def test_a_loop_that_is_killed_goes_on_where_it_was(tmp_path: Path):
             text=True,
         )
 
-    killed = start(0.1)
+    killed = start(0.05)
     end = time.monotonic() + 60
     while not list(tmp_path.glob("runs/*/points.jsonl")) and time.monotonic() < end:
         time.sleep(0.05)

@@ -22,7 +22,7 @@ from lawdsl.designing.runs.hypotheses import columns_for
 from lawdsl.designing.runs.measured_rows import measured_rows
 from lawdsl.designing.runs.next_runs import next_runs
 from lawdsl.designing.runs.pool import Pool, done_candidates
-from lawdsl.designing.runs.predictions_as_targets import check_point
+from lawdsl.designing.runs.predictions_as_targets import check_point, with_left_out_shares
 from lawdsl.designing.runs.records import Design
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.fit import fit
@@ -94,8 +94,9 @@ def design(
         own = law
     else:
         declared = law if isinstance(law, Law) else load(str(law))
-        for point in points:
-            check_point(declared, point)
+        if not declared.indexed:  # its labels are known once there are rows
+            for point in points:
+                check_point(declared, point)
         pool = as_pool(candidates, declared, bound, cost, conditions)
         first = first_design(declared, pool, budget, runs, bound, conditions)
         if first is not None:
@@ -107,6 +108,7 @@ def design(
         written = " ".join(f"{q.name}=…" for q in read.variables)
         help = f'name it: --target "{written}", or a question'
         raise LawdslError(Diagnostic("N0103", message, help=help))
+    points = [with_left_out_shares(own, point) for point in points]
     for point in points:
         check_point(read, point)
     others = [_rival(name, own, runs, options) for name in as_texts(rivals)]

@@ -17,7 +17,7 @@ from lawdsl.designing.runs.pool import Pool, runs_of_table
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
 from lawdsl.fitting.result import Fit
-from lawdsl.law.law import Law
+from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
@@ -88,6 +88,12 @@ def names_column(condition: str, columns: Mapping[str, object]) -> bool:
     return name.strip().strip('"') in columns
 
 
+def _is_share(quantity: Quantity) -> bool:
+    """Whether a variable is a share of a mixture: a number without unit from 0 to 1."""
+    limits = {b.limit for b in quantity.bounds}
+    return quantity.unit is None and limits == {0, 1}
+
+
 def _costs(
     law: Law, table: Table, columns: Mapping[str, str], cost: str | None
 ) -> tuple[Array, str]:
@@ -109,6 +115,8 @@ def _costs(
         return 10 ** size.log10(names, values), "FLOP"
     if {"N", "D"} <= set(names):
         return 6 * values[names.index("N")] * values[names.index("D")], ""
+    if all(map(_is_share, law.variables)):
+        return np.ones(len(table)), "runs"  # of one size: only the mixture differs
     message = "what a run costs is not known: the law has no model size and tokens"
     help = "say it with --cost, a product of columns such as 6*N*D, or give the table a column cost"
     raise LawdslError(Diagnostic("N0108", message, place=table.name, help=help))

@@ -8,19 +8,28 @@ since it depends on the law least.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.aim import Aim
-from lawdsl.designing.runs.batch import Hypothesis, Pick, greedy, relative_variance, sequence
+from lawdsl.designing.runs.batch import (
+    COST_POWER,
+    Hypothesis,
+    Pick,
+    greedy,
+    relative_variance,
+    sequence,
+)
 from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
 from lawdsl.designing.runs.of_fit import surface_of
 from lawdsl.designing.runs.phases import next_allowance
 from lawdsl.designing.runs.pool import Pool, check_budget, done_candidates
 from lawdsl.designing.runs.reasons import Reasons
 from lawdsl.designing.runs.records import Design, DesignedRun, TargetEstimate
+from lawdsl.designing.runs.shortlist import shortened, shortlist
 from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
 from lawdsl.fitting.extrapolation.coordinates import coordinates
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -75,6 +84,15 @@ def next_runs(
     bought = np.flatnonzero(done)
     spent = pool.bill(bought)
     check_budget(pool, budget)
+    left = int(np.sum(available))
+    kept = shortlist(aim.targets, pool, available, pool.prices(bought), amplitude, COST_POWER)
+    if len(kept) < left:
+        members = np.sort(np.concatenate([bought, kept]))
+        pool, done, available = shortened(pool, members), done[members], available[members]
+        columns, bought = (
+            candidate_columns(fit.law_of_spread(), fit, pool.table),
+            np.flatnonzero(done),
+        )
     now = [
         hypothesis_of(targets, pool, rest, amplitude)
         for targets, rest in zip(aim.targets, aim.rests, strict=True)
@@ -90,13 +108,21 @@ def next_runs(
         costs = pool.prices(bought)
         cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
-        limit = max(MIN_BATCH, int(np.sum(done)) // BATCH_PART) if most is None else most
+        limit = max(MIN_BATCH, _runs_so_far(surface, done) // BATCH_PART) if most is None else most
         picks, method = _batch(now, pool, columns, available, done, allowance, limit)
         affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
             picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
         )
-    return _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
+    design = _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
+    return replace(design, pool=left, compared=len(kept) if len(kept) < left else None)
+
+
+def _runs_so_far(surface: FittedSurface, done: Mask) -> int:
+    """The number of runs that are done: candidates, or others to which the law is fitted."""
+    runs = surface.runs
+    fitted = surface.columns.shape[1] if runs is None else len(np.unique(runs))
+    return max(int(np.sum(done)), fitted)
 
 
 def _repeats(columns: Array, pool: Pool, fitted: Array) -> Mask:

@@ -104,7 +104,10 @@ def runs_of_table(table: Table) -> tuple[tuple[str, ...], Numbers]:
     if RUN_COLUMN in table.columns and len(set(table.texts(RUN_COLUMN))) < count:
         texts = table.texts(RUN_COLUMN)
         order = tuple(dict.fromkeys(texts))
-        members = [[i for i, text in enumerate(texts) if text == label] for label in order]
+        of_label = dict[str, list[int]]()
+        for number, text in enumerate(texts):
+            of_label.setdefault(text, []).append(number)
+        members = [of_label[label] for label in order]
     else:
         order = _labels(table, count)
         members = [[i] for i in range(count)]
