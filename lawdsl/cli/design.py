@@ -382,10 +382,14 @@ def _write(result: Design, pool: Pool, candidates: str, output: str) -> None:
         return
     from lawdsl.data.write import write_rows
 
-    names = list(dict.fromkeys(name for run in result.runs for name in run.point))
+    # all columns of the candidates: a law has no need of the last share of a mixture, a run has
+    names = [name for name in pool.table.columns if name not in ("run", "cost", "reason")]
     headers = [f"{n} [{u}]" if (u := pool.table.units.get(n)) else n for n in names]
+    columns = {name: pool.table.texts(name) for name in names}
+    ends = {label: pool.rows[i][pool.rows[i] >= 0][-1] for i, label in enumerate(pool.labels)}
     rows = [
-        [run.label, *(run.point[n] for n in names), run.cost, run.reason] for run in result.runs
+        [run.label, *(columns[n][ends[run.label]] for n in names), run.cost, run.reason]
+        for run in result.runs
     ]
     write_rows(Path(output), ["run", *headers, "cost", "reason"], rows)
 

@@ -19,7 +19,7 @@ from lawdsl.designing.runs.answers_as_targets import aim_at_answer
 from lawdsl.designing.runs.costs import inherited_conditions, pool_of_table
 from lawdsl.designing.runs.first_batch import first_runs, rows_of_first_fit
 from lawdsl.designing.runs.hypotheses import columns_for
-from lawdsl.designing.runs.measured_rows import measured_rows
+from lawdsl.designing.runs.measured_rows import at_one_label, measured_rows
 from lawdsl.designing.runs.next_runs import next_runs
 from lawdsl.designing.runs.pool import Pool, done_candidates
 from lawdsl.designing.runs.predictions_as_targets import check_point, with_left_out_shares
@@ -152,8 +152,9 @@ def first_design(
     law, measured = measured_rows(law, runs, bound, where)
     if measured.shape[1] >= rows_of_first_fit(law):
         return None
-    table = pool.table
-    law = with_settings_of(law, table)
+    law, table, bound = at_one_label(
+        with_settings_of(law, pool.table), pool.table, bound, target=False
+    )
     values = bind(law, table, columns_for(law, bound, table), target=False, warn=False).columns
     if pool.done is None:
         pool = replace(pool, done=done_candidates(values, pool.rows, measured))

@@ -13,6 +13,7 @@ from lawdsl.data.binding import bind, chosen_rows
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.table import Table
 from lawdsl.designing.runs.hypotheses import columns_for
+from lawdsl.designing.runs.measured_rows import at_one_label
 from lawdsl.designing.runs.pool import Pool, runs_of_table
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
@@ -108,6 +109,7 @@ def _costs(
         raise LawdslError(Diagnostic("N0108", message, place=table.name, help=help))
     if COST_COLUMN in table.columns:
         return table.numbers(COST_COLUMN), table.units.get(COST_COLUMN, "")
+    law, table, columns = at_one_label(law, table, columns, target=False)
     values = bind(law, table, columns_for(law, columns, table), target=False, warn=False).columns
     size = run_size(size_variables(law), values)
     names = [q.name for q in law.variables]

@@ -1,7 +1,7 @@
 """Very many candidates -> the few among which a batch is chosen.
 
 A batch compares candidates with one another, which takes memory and time as the square of their number.
-Of more than `MAX_CANDIDATES` half of the shortlist are those that would teach most alone, for their cost,
+Of more than some hundred half of the shortlist are those that would teach most alone, for their cost,
 and half are spread evenly over the others in that order, so that runs that complement them are among it.
 """
 
@@ -27,7 +27,7 @@ from lawdsl.fitting.extrapolation.law_error import LawErrorModel, log_residuals
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-MAX_CANDIDATES = 300
+MAX_CANDIDATES, MIN_CANDIDATES = 1500, 300  # of a batch for one law, and for very many
 CHUNK = 4000  # candidates at once
 DIGITS = 9  # of coordinates that are equal but for rounding
 SAMPLE = 1000  # candidates that the weak prior of the parameters is scaled by
@@ -52,13 +52,15 @@ def shortlist(
         power: of the cost by which a drop is divided.
     """
     numbers = np.flatnonzero(available)
-    if len(numbers) <= MAX_CANDIDATES:
+    laws = sum(map(len, targets))
+    most = max(MIN_CANDIDATES, int(MAX_CANDIDATES / np.sqrt(laws)))
+    if len(numbers) <= most:
         return numbers
     ends = np.array([row[row >= 0][-1] for row in pool.rows[numbers]])
     drops = np.mean([_drops(laws, pool, ends, amplitude) for laws in targets], axis=0)
     order = numbers[np.argsort(-drops / prices[numbers] ** power, kind="stable")]
-    best, rest = order[: MAX_CANDIDATES // 2], order[MAX_CANDIDATES // 2 :]
-    even = np.linspace(0, len(rest) - 1, MAX_CANDIDATES - len(best)).round().astype(int)
+    best, rest = order[: most // 2], order[most // 2 :]
+    even = np.linspace(0, len(rest) - 1, most - len(best)).round().astype(int)
     return np.sort(np.concatenate([best, rest[even]]))
 
 
