@@ -109,7 +109,9 @@ def next_runs(
         cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
         limit = max(MIN_BATCH, _runs_so_far(surface, done) // BATCH_PART) if most is None else most
-        picks, method = _batch(now, pool, columns, available, done, allowance, limit)
+        picks, method = _batch(
+            now, pool, columns, surface.columns, available, done, allowance, limit
+        )
         affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
             picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
@@ -158,6 +160,7 @@ def _batch(
     now: Sequence[Hypothesis],
     pool: Pool,
     columns: Array,
+    fitted: Array,
     available: Mask,
     done: Mask,
     allowance: float,
@@ -177,9 +180,11 @@ def _batch(
     if not picks:
         return [], "criterion"
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
-    z = grid_coordinates(columns[:, ends])
+    # far from the fitted rows, too, which need not be candidates
+    z = grid_coordinates(np.hstack([columns[:, ends], fitted]))
+    z, so_far = z[: len(pool)], z[len(pool) :]
     cost = pool.bill([*bought, *(p.candidate for p in picks)]) - pool.bill(bought)
-    spread = spread_batch(z, costs, cost, z[done], available=available, prices=prices)
+    spread = spread_batch(z, costs, cost, so_far, available=available, prices=prices)
     spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
     if spread_picks:
         width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))

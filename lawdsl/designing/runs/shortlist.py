@@ -186,10 +186,12 @@ def _drops(laws: Sequence[LawTarget], pool: Pool, ends: Numbers, amplitude: floa
             columns[key] = candidate_columns(law, target.fit, pool.table)[:, ends]
         bound.append(columns[key])
         groups.append(key)
+    # a sample that does not depend on the order of the candidates
     step = max(1, len(ends) // SAMPLE)
+    samples = {key: values[:, np.lexsort(values)[::step]] for key, values in columns.items()}
     screens = [
-        _Screen.of(target, own[:, ::step], amplitude)
-        for target, own in zip(laws, bound, strict=True)
+        _Screen.of(target, samples[key], amplitude)
+        for target, key in zip(laws, groups, strict=True)
     ]
     total = np.sum([screen.variance() for screen in screens], axis=0)
     parts = []
