@@ -133,15 +133,15 @@ def _magnitude(p: ParseFailure) -> Explanation | None:
         if p.before.end_pos == p.token.start_pos and p.statement in WITH_NUMBERS:
             words = (p.before, p.token)
             edit = replacing(words, str(p.before))
-            return "L0203", "numbers have no letters", f"write `{p.before}`", words, edit
+            return "L0203", "a number has no suffix", f"write `{p.before}`", words, edit
     before, power = p.before, MAGNITUDES.get(str(p.token))
     if before is None or before.type != "NUMBER" or before.end_pos != p.token.start_pos:
         return None
     if power is None or p.statement not in WITH_NUMBERS:
         return None
-    written = f"{before}e{power}"
+    written = f"{before}e{power}" if power > 3 else f"{float(before) * 1000:.12g}"
     words = (before, p.token)
-    message = "numbers have no letters"
+    message = "a number has no prefix"
     return "L0203", message, f"write `{written}`", words, replacing(words, written)
 
 
