@@ -117,7 +117,7 @@ def _put(text: str, start: int, end: int, formula: str) -> str:
 
 def _calls(line: Line) -> Iterator[Meant]:
     """`IF(D < D0, a, b)`, `np.where(D < D0, a, b)`, `Piecewise((a, D < D0), (b, True))`"""
-    text, first = line.masked, ""
+    text, first = line.masked.replace(";", ","), ""
     for _ in range(8):
         for match in reversed(list(CALL.finditer(text))):  # the inner ones before the outer
             end = closing(text, match.end() - 1)
@@ -350,6 +350,77 @@ def _equations(line: Line) -> Iterator[Meant]:
     yield Meant(message, at, f"{own[0]} = {formula}{tail}", code="L0203")
 
 
+def _rows(inside: str) -> list[Piece] | None:
+    """The parts in `a if D < D0, b otherwise` and `a & D < D0 \\\\ b & D >= D0`."""
+    rows = [row.strip() for row in parts_of(inside, SEMICOLON) if row.strip()]
+    rows = rows if len(rows) > 1 else [row.strip() for row in parts_of(inside, COMMA)]
+    pieces: list[Piece] = []
+    for row in rows:
+        match = re.fullmatch(
+            r"(.+?)\s*(?:,|&|\b(?:if|for|when|where)\b)\s*(?:\\text\{.*?\}\s*)?(.+)", row
+        )
+        other = re.fullmatch(r"(.+?)[\s,&]*(?:\\text\{\s*)?(?:otherwise|else(?:where)?)\b.*", row)
+        if other:
+            pieces.append((None, other[1]))
+        elif match and (condition := condition_of(match[2])) is not None:
+            pieces.append((condition, match[1]))
+        else:
+            return None
+    return pieces if len(pieces) > 1 else None
+
+
+def _listed(line: Line) -> Iterator[Meant]:
+    """`L = a if D < D0, b otherwise`"""
+    head = re.match(
+        r"((?:let\s+)?[A-Za-z_]\w*(?:\[[^\]]*\])?\s*=\s*)([^={}]+)$", TAIL.sub("", line.masked)
+    )
+    pieces = _rows(head[2]) if head else None
+    formula = written(pieces) if pieces else None
+    if head and formula:
+        tail = "".join(m[0] for m in TAIL.finditer(line.masked))
+        behind = re.search(r"\b(?:if|for|when|where)\b", line.masked)
+        at = (behind.start(), behind.end()) if behind else (0, 1)
+        message = "the condition stands before the formulas"
+        yield Meant(message, at, line.unmasked(f"{head[1]}{formula}{tail}"), code="L0203")
+
+
+BRANCH = re.compile(
+    r"\s*(?:(if|elif|else\s*if|elseif)\b\s*(.+?)\s*(?::|\bthen\b|\{)|(else|otherwise)\b\s*[:{]?)"
+    r"\s*(?:let\s+)?([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*=(?!=)\s*(.+?)\s*\}?\s*$"
+)
+
+
+def branches(line: Line) -> Iterator[Meant]:
+    """`if D < D0: L = a` and, on the next line, `else: L = b`; `if D < D0 then L = a else L = b`.
+
+    Args:
+        line: the line, or all of them where the lexer takes them for one.
+    """
+    if line.keyword not in ("if", "elif", "else", "elseif", "otherwise"):
+        return
+    one = re.sub(r"\s*\b(else\s*if|elseif|elif|else|otherwise)\b", r"\n\1", line.text)
+    first = line.source.rfind("\n", 0, line.start) + 1
+    block = [*one.split("\n"), *line.source[line.start + len(line.text) :].lstrip("\n").split("\n")]
+    if line.keyword != "if":
+        before = line.source[:first].rstrip().rpartition("\n")[2]
+        if re.match(r"\s*(?:if|elif|elseif|else\s*if)\b", before):
+            yield TOLD
+        return
+    pieces: list[Piece] = []
+    name, tail = "", ""
+    for each in block:
+        read = BRANCH.match(re.sub(r"#.*$", "", each)) if each.strip() else None
+        if read is None or (pieces and read[1] == "if"):
+            break
+        name = name or read[4]
+        tail = tail or "".join(m[0] for m in TAIL.finditer(read[5]))
+        pieces.append((None if read[3] else condition_of(read[2]), TAIL.sub("", read[5])))
+    formula = written(pieces) if pieces and all(c for c, _ in pieces[:-1]) else None
+    if formula:
+        message = "the parts of a piecewise law are one equation"
+        yield Meant(message, (0, 2), f"{name} = {formula}{tail}", code="L0203")
+
+
 def _braces(line: Line) -> Iterator[Meant]:
     """`L = {a if D < D0; b otherwise}`, `L = \\begin{cases} a & D < D0 \\\\ b & D \\ge D0 \\end{cases}`"""
     text = line.masked
@@ -363,20 +434,9 @@ def _braces(line: Line) -> Iterator[Meant]:
         assert brace is not None
         start, end = brace.start(), closing(text, brace.start()) + 1
         inside = text[start + 1 : end - 1]
-    rows = [row.strip() for row in parts_of(inside, SEMICOLON) if row.strip()]
-    rows = rows if len(rows) > 1 else [row.strip() for row in parts_of(inside, COMMA)]
-    pieces: list[Piece] = []
-    for row in rows:
-        match = re.fullmatch(
-            r"(.+?)\s*(?:,|&|\b(?:if|for|when)\b)\s*(?:\\text\{.*?\}\s*)?(.+)", row
-        )
-        other = re.fullmatch(r"(.+?)[\s,&]*(?:\\text\{\s*)?(?:otherwise|else)\b.*", row)
-        if other:
-            pieces.append((None, other[1]))
-        elif match and (condition := condition_of(match[2])) is not None:
-            pieces.append((condition, match[1]))
-        else:
-            return
+    pieces = _rows(inside)
+    if pieces is None:
+        return
     formula = written(pieces)
     if formula is not None:
         message = "a piecewise formula is written `if … then … else …`"
@@ -388,5 +448,14 @@ def _braces(line: Line) -> Iterator[Meant]:
         )
 
 
-RULES = (_equations, _calls, _question_mark, _braces, _statements, _indicators)
+RULES = (
+    _equations,
+    branches,
+    _calls,
+    _question_mark,
+    _braces,
+    _listed,
+    _statements,
+    _indicators,
+)
 """The specific before the general."""

@@ -110,7 +110,7 @@ LOWER = ("lower", "lb", "low", "min", "minimum", "ge", "lower_bound", "minval", 
 UPPER = ("upper", "ub", "high", "max", "maximum", "le", "upper_bound", "maxval", "vmax")
 TYPES = r"(?:real|vector|int|float|double|row_vector|matrix|positive_ordered|var|scalar)"
 OPTION = re.compile(
-    rf"([A-Za-z_]\w*)\s*[=:]\s*(\[[^\]]*\]|\([^)]*\)|\{{[^}}]*\}}|{NUMBER}|True|False|true|false|TRUE|T|None|"
+    rf"([A-Za-z_]\w*)\s*[=:]\s*(\[[^\]]*\]|\([^)]*\)|{NUMBER}|True|False|true|false|TRUE|T|None|"
     r"[A-Za-z_][\w/]*|\"\d+\")"
 )
 
@@ -158,6 +158,74 @@ def _options(line: Line) -> Iterator[Meant]:
     if not domain:
         message = f"there is no option `{name}`"
     yield Meant(message, place(line, name), line.unmasked(written), safe=True)
+
+
+CONSTRUCTOR = re.compile(
+    r"([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*=\s*(?:[a-z]\w*\.)*"
+    r"(Symbol|symbols|Variable|Parameter|Var|Param|var|HalfNormal|HalfCauchy|Exponential|LogNormal|Gamma|"
+    r"Uniform|Normal|Flat|HalfFlat|Real|Dummy)\((.*)\)"
+)
+
+
+def _constructor(line: Line) -> Iterator[Meant]:
+    """`E = Symbol("E", positive=True)`, `E = cp.Variable(nonneg=True)`, `E = pm.HalfNormal("E", 1)`"""
+    match = CONSTRUCTOR.fullmatch(re.sub(r"^(?:parameter|variable)\s+", "", line.masked))
+    if match is None:
+        return
+    names, function, inside = match.groups()
+    domains = [d for k, v in OPTION.findall(inside) if (d := _option(k, v))]
+    domain = next((d for d in domains if d not in ("lower", "upper")), "")
+    if function in ("HalfNormal", "HalfCauchy", "Exponential", "LogNormal", "Gamma", "HalfFlat"):
+        domain = ">= 0" if function.startswith("Half") else "> 0"
+    numbers = re.findall(NUMBER, re.sub(r'"\d+"', "", inside))
+    if function == "Uniform" and len(numbers) == 2:
+        domain = f"in [{numbers[0]}, {numbers[1]}]"
+    kind = line.keyword if line.keyword in DECLARATIONS else "parameter"
+    written = f"{kind} {names}{f' {domain}' if domain else ''}"
+    message = f"a name is declared with `{kind}`, not with `{function}`"
+    yield Meant(message, place(line, function), written, code="L0205")
+
+
+INFINITE = r"\+?(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|float\(\"\d+\"\)|∞)"
+
+
+def _infinite(line: Line) -> Iterator[Meant]:
+    """`E > 0, < oo`, `0 < E < inf`, `-oo < t < oo`, `E >= 0 and < inf`"""
+    if line.keyword not in DECLARATIONS:
+        return
+    above = re.compile(rf"\s*(?:,|and|&)?\s*<=?\s*{INFINITE}(?!\w)")
+    below = re.compile(rf"(?<=\s)-\s*{INFINITE.removeprefix(chr(92) + '+?')}\s*<=?\s*")
+    match = above.search(line.masked) or below.search(line.masked)
+    if match is None:
+        return
+    written = below.sub("", above.sub("", line.masked))
+    lower = re.match(rf"(\w+)(\s+)({LIMIT})\s*(<=?)\s*({NAMES})", written)
+    if lower:
+        turned = {"<": ">", "<=": ">="}[lower[4]]
+        written = f"{lower[1]}{lower[2]}{lower[5]} {turned} {lower[3]}{written[lower.end() :]}"
+    at = line.masked.index(match[0].strip(" ,&"))
+    yield Meant(
+        "a domain has no infinite bound",
+        (at, at + len(match[0].strip(" ,&"))),
+        line.unmasked(written),
+        safe=True,
+        code="L0308",
+    )
+
+
+def _value_of_unknown(line: Line) -> Iterator[Meant]:
+    """`parameter L = E + A/N^alpha`: an equation, or a part of one"""
+    match = re.fullmatch(rf"(parameter|variable)\s+({NAME})\s*=\s*(.+)", line.masked)
+    if match is None or line.section != "law":
+        return
+    formula = re.sub(r"\s+unit\s.*|\s*\"\d+\"", "", match[3]).strip()
+    names = set(re.findall(r"[A-Za-z_]\w*", formula))
+    if not names & line.declared or re.match(r"[\[({]", formula) or line.formula(formula) is None:
+        return
+    keyword = "let " if line.has_equation else ""
+    written = f"{keyword}{match[2]} = {match[3]}"
+    message = f"a {match[1]} has no formula"
+    yield Meant(message, (0, len(match[1])), line.unmasked(written))
 
 
 def _option(key: str, value: str) -> str | None:
@@ -344,6 +412,9 @@ RULES: tuple[Callable[[Line], Iterator[Meant]], ...] = (
     _powers_of_ten,
     _letters_for_digits,
     _shares,
+    _constructor,
+    _value_of_unknown,
+    _infinite,
     _options,
     _unit_with_sign,
     _odd_unit,

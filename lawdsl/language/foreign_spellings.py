@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from lark import Token
@@ -254,8 +255,12 @@ def _sum_sign(p: ParseFailure) -> Explanation | None:
         index = p.before.partition("_")[2]
         end = next((i for i in range(p.position, len(p.line)) if _ends_sum(p, i)), len(p.line))
         if index and end > p.position:
-            term = "".join(str(word) for word in p.line[p.position : end]).replace(",", ", ")
-            written = f"sum({term} for {index})"
+            words = p.line[p.position : end]
+            term = str(words[0])
+            for one, two in pairwise(words):
+                factor = one.type in ("NAME", "NUMBER", "RSQB", "RPAR") and two.type == "NAME"
+                term += f"*{two}" if factor else str(two)
+            written = f"sum({term.replace(',', ', ')} for {index})"
             message = f"`{p.before}` is written as a function"
             edit = replacing((p.before, p.line[end - 1]), written)
             return "L0203", message, f"write `{written}`", (p.before,), edit

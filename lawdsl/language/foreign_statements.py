@@ -112,7 +112,8 @@ def _equation_keyword(line: Line) -> Iterator[Meant]:
         return
     if word not in FORMULA_WORDS or line.has_equation:
         return
-    returned = re.search(r"\breturn\s+(.+)$|:\s*([^:=]+)$|(?:=>|->)\s*(.+)$", body)
+    returned = re.search(r"\breturn\s+(.+)$", body)
+    returned = returned or re.search(r":\s*([^:=]+)$|(?:=>|->)\s*(.+)$", body)
     formula = next((g for g in returned.groups() if g), body) if returned else body
     formula = formula.strip("{}; ")
     if formula and (returned or not formula.startswith("(")):
@@ -163,6 +164,21 @@ def _several_definitions(line: Line) -> Iterator[Meant]:
     yield Meant(message, (second, second + 1), line.unmasked(written), safe=True)
 
 
+FUNCTION = re.compile(
+    r"([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*(?:=|<-|:=)\s*(?:function\s*\([^()]*\)\s*\{?|lambda\s+[\w\s,]+:|"
+    r"\\\([^()]*\)|\(?[\w\s,]+\)?\s*(?:=>|->))\s*(?:return\b)?\s*(.+?)\s*\}?"
+)
+
+
+def _function(line: Line) -> Iterator[Meant]:
+    """`L <- function(N, D) E + A/N^alpha`, `L = lambda N, D: E + A/N^alpha`"""
+    match = FUNCTION.fullmatch(line.masked)
+    if match is not None and match[1] not in KEYWORDS:
+        written = line.unmasked(f"{match[1]} = {match[2]}")
+        message = "a law is a formula, not a function"
+        yield Meant(message, (match.end(1), match.start(2)), written, code="L0203", safe=True)
+
+
 # Left sides
 
 
@@ -176,8 +192,16 @@ def _left_side(line: Line) -> Iterator[Meant]:
         return
     if line.keyword in LEADING and len(line.words) > 1 and line.words[1].type == "NAME":
         return
-    left, right = line.formula(head[1]), line.formula(head[2])
+    side = re.sub(r"^(\w+)\s+([A-Za-z_]\w*)$", r"\1(\2)", head[1])  # ln L
+    left, right = line.formula(side), line.formula(head[2])
     if left is None or right is None or isinstance(left, (tree.Name, tree.Element)):
+        return
+    alone = _name(right)
+    if alone is not None and alone.partition("[")[0] not in line.declared:
+        written = line.unmasked(f"{alone} = {head[1]}{line.masked[head.end(2) :]}")
+        yield Meant(
+            "an equation begins with the name", (0, len(head[1])), written, code="L0205", safe=True
+        )
         return
     names = {n for node in tree.walk(left) if (n := _name(node)) is not None}
     unknown = [n for n in names if n.partition("[")[0] not in line.declared]
@@ -449,6 +473,7 @@ RULES = (
     _hyphens,
     _equation_keyword,
     _where,
+    _function,
     _several_definitions,
     _two_readings,
     _limit_call,

@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 import re
 
-from lawdsl.core.units import PREFIX_WORDS, PREFIXES, canonical, with_si_prefix
+from lawdsl.core.units import (
+    MODEL_CARD_PREFIXES,
+    PREFIX_WORDS,
+    PREFIXES,
+    canonical,
+    with_si_prefix,
+)
 
 DAY, HOUR = 86400, 3600
 SIZES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21} | {
@@ -69,6 +75,32 @@ def advice_on(text: str) -> str | None:
             f"there is no unit of {time}s: write `unit second`, with the column times {seconds:g}"
         )
     return ADVICE.get(text) or ADVICE.get(text.lower())
+
+
+WORDS = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "exa": "E"}
+
+
+def spelled_out(name: str) -> str | None:
+    """The unit of a prefix in words: EFLOP for exaFLOP; None for another name.
+
+    Args:
+        name: the unit as it stands in the law.
+    """
+    for word, prefix in WORDS.items():
+        rest = name[len(word) :]
+        if name.lower().startswith(word) and rest:
+            return canonical(prefix + rest.lstrip("-_")) or canonical(prefix + rest.upper())
+    return None
+
+
+def prefix_of(name: str) -> str | None:
+    """The prefix that a name without a unit is: G for B, billion, billions; None for another name.
+
+    Args:
+        name: the unit as it stands in the law.
+    """
+    word = PREFIX_WORDS.get(name.lower().removesuffix("s"))
+    return word or (name if name in PREFIXES else MODEL_CARD_PREFIXES.get(name))
 
 
 def prefixed(text: str) -> str | None:

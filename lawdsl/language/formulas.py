@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from lawdsl.core.diagnostics import Edit, Span
@@ -10,15 +11,13 @@ from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.foreign_functions import PRODUCTS
-from lawdsl.language.foreign_units import advice_on
+from lawdsl.language.foreign_units import advice_on, prefix_of, spelled_out
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
 from lawdsl.language.unknown_functions import unknown_function
-
-PREFIX_WORDS = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
 
 
 def check_formula(
@@ -63,7 +62,7 @@ def check_formula(
                 if len(scope.diagnostics) > count:  # one message for `t(i)` and `sum(t[i], i)`
                     argument_names = {a.text for a in arguments if isinstance(a, tree.Name)}
                     fresh |= argument_names & scope.indices.keys()
-                    if node.function in PRODUCTS:  # and for `dot(t[i], r)`
+                    if node.function in (*PRODUCTS, *keywords.AGGREGATES):  # and `dot(t[i], r)`
                         fresh |= {tree.name_of(n) for n in _named(arguments)}
             case tree.Derivative():
                 _check_derivative(scope, node, context)
@@ -99,10 +98,11 @@ def check_formula(
 
 def _named(formulas: Iterable[Formula]) -> Iterator[Named]:
     for formula in formulas:
-        if isinstance(formula, tree.Element):
-            yield formula
-        elif isinstance(formula, tree.Name):
-            yield formula.text
+        for node in tree.walk(formula):
+            if isinstance(node, tree.Element):
+                yield node
+            elif isinstance(node, tree.Name):
+                yield node.text
 
 
 def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
@@ -236,6 +236,9 @@ def _finite_sides(
     if isinstance(domain, tree.IntervalNode):
         before = before.removesuffix("in").rstrip()
     written = f" {kept[0][0]} {print_formula(kept[0][1])}" if kept else ""
+    again = re.search(rf"(?<!\w){re.escape(of)}\s*[<>]=?[^,\n]*(,\s*{re.escape(of)})$", before)
+    if again and not kept:  # E > 0, E < oo
+        help, before = "leave it out", before[: again.start(1)]
     edit = Edit(Span(len(before), domain.span.end), written)
     scope.report("L0308", message, infinite[0].span, help, edits=[edit])
     return kept
@@ -296,10 +299,10 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
         if canonical(name) is None:
             names = [p + u for p in ("", *PREFIXES) for u in UNITS]
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
-            prefixed = with_si_prefix(name)
+            prefixed = with_si_prefix(name) or spelled_out(name)
             help = f"write `{prefixed}`" if prefixed else keywords.did_you_mean(name, names, listed)
-            if name.lower().rstrip("s") in PREFIX_WORDS:
-                prefix = PREFIX_WORDS[name.lower().rstrip("s")]
+            if prefix_of(name) is not None:
+                prefix = prefix_of(name)
                 help = f"write it as a prefix of the unit: `{prefix}param`, `{prefix}token`"
             elif (advice := advice_on(name)) is not None:
                 help = advice

@@ -14,6 +14,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.declarations import names_in
+from lawdsl.language.foreign_functions import PRODUCTS
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Definition, Statement
@@ -138,6 +139,10 @@ def _equation_with_keyword(scope: Scope, body: Body) -> list[Statement]:
 # Subscripts
 
 
+def _claims(body: Body) -> Iterator[tree.Element]:
+    return (e for s in body if isinstance(s, tree.Require) for e in _in(s))
+
+
 def _index_names(body: Body) -> frozenset[str]:
     return frozenset(name for s in body if isinstance(s, tree.Index) for name in s.names)
 
@@ -184,13 +189,22 @@ def _with_used_subscripts(scope: Scope, statement: Statement, body: Body) -> Sta
         return statement
     items = []
     for item in statement.items:
-        subscripts = None if item.subscripts else _used_as(item.name, body, indices)
-        if subscripts is None:
+        subscripts = _used_as(item.name, body, indices, often=bool(item.subscripts))
+        if (
+            subscripts is None
+            or subscripts == item.subscripts
+            or set(subscripts) == set(item.subscripts)
+            or not _other_sets(body, item.subscripts, subscripts)
+        ):
             items.append(item)
             continue
         written = with_subscripts(item.name, subscripts)
         span = scope.within(item.span, item.name)
         message = f"`{item.name}` has subscripts where it is used"
+        if item.subscripts:
+            end = scope.text.text.find("]", span.end) + 1
+            span = Span(span.start, end)
+            message = f"`{item.name}` has other subscripts where it is used"
         domain = " in simplex" if isinstance(item.domain, tree.Simplex) else ""
         help = f"declare it with them: `{statement.kind} {written}{domain}`"
         scope.report("L0314", message, span, help, edits=[Edit(span, written)])
@@ -198,10 +212,23 @@ def _with_used_subscripts(scope: Scope, statement: Statement, body: Body) -> Sta
     return replace(statement, items=tuple(items))
 
 
-def _used_as(name: str, body: Body, indices: frozenset[str]) -> tuple[str, ...] | None:
-    """The subscripts that all formulas give a name; None where they differ, or some give none."""
-    used = {e.subscripts for e in _elements(body) if e.name == name}
-    if len(used) != 1 or name in _bare(body):
+def _other_sets(body: Body, one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether subscripts are indices over other sets."""
+    over = {n: s.over for s in body if isinstance(s, tree.Index) for n in s.names}
+    return [over.get(n) for n in one] != [over.get(n) for n in other]
+
+
+def _used_as(
+    name: str, body: Body, indices: frozenset[str], *, often: bool = False
+) -> tuple[str, ...] | None:
+    """The subscripts that all formulas give a name; None where they differ, or some give none.
+
+    With `often` there are several such places.
+    """
+    places = [e.subscripts for e in _elements(body) if e.name == name]
+    places += [e.subscripts for e in _claims(body) if e.name == name and often]
+    used = set(places)
+    if len(used) != 1 or name in _bare(body) or (often and len(places) < 2):
         return None
     (subscripts,) = used
     return subscripts if indices.issuperset(subscripts) else None
@@ -223,7 +250,21 @@ def _with_spelled_subscripts(scope: Scope, statement: Statement, body: Body) -> 
         for name, subscripts in declared.items()
         if subscripts and word in _spellings(name, subscripts)
     }
+    inside = {
+        node.text
+        for call in tree.walk(statement.formula)
+        if isinstance(call, tree.Call) and call.function in (*keywords.AGGREGATES, *PRODUCTS)
+        for node in tree.walk(call)
+        if isinstance(node, tree.Name)
+    }
+    bare = {w: with_subscripts(w, declared[w]) for w in words - inside if declared.get(w)}
+    if len(bare) > 1:
+        spelled |= bare
     name, own = statement.name, statement.subscripts
+    claimed = {e.subscripts for e in _claims(body) if e.name == name}
+    if not own and len(claimed) == 1 and len(bare) > 1 and indices.issuperset(*claimed):
+        own = next(iter(claimed))
+        spelled[name] = with_subscripts(name, own)
     head, _, tail = name.partition("_")
     if not own and tail in indices and head not in declared:
         spelled[name], name, own = f"{head}[{tail}]", head, (tail,)
@@ -239,6 +280,8 @@ def _with_spelled_subscripts(scope: Scope, statement: Statement, body: Body) -> 
     written = re.sub(r"\s+", " ", known.sub(lambda m: spelled[m[1]], line))
     keyword = "let " if statement.kind == "let" else ""
     message = f"the subscripts of `{found[0][1]}` stand in brackets"
+    if not found[0][1].startswith(f"{spelled[found[0][1]].partition('[')[0]}_"):
+        message = f"`{found[0][1]}` stands without its subscripts"
     scope.report("L0301", message, first, f"write `{keyword}{written}`", edits=edits)
     return replace(
         statement, name=name, subscripts=own, formula=_renamed(statement.formula, spelled)

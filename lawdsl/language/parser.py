@@ -24,7 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.foreign_lines import WHOLE_LINE_RULES
+from lawdsl.language.foreign_lines import SEVERAL_LINES_RULES, WHOLE_LINE_RULES
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.suggestions import advised, sensible, with_suggestion
@@ -128,11 +128,15 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
         if "\n" in source.text[span.start : span.end]:
             return None
     words = [t for t in lexed if t.type not in ("SPACE", "COMMENT", "NEWLINE")]
-    if not words or "\n" in text or _parses(text):
+    if not words or _parses(text):
         return None
     kind = section_of_text(source.text)
-    whole = Line(text.rstrip(), words, source.text, span.start, kind, _parses, _formula)
-    found = explained(whole, WHOLE_LINE_RULES, source)
+    words = words[:-1] if len(words) > 1 and words[-1].value == ";" else words
+    whole = Line(
+        text.rstrip().rstrip(";").rstrip(), words, source.text, span.start, kind, _parses, _formula
+    )
+    rules = SEVERAL_LINES_RULES if "\n" in whole.text else WHOLE_LINE_RULES
+    found = explained(whole, rules, source)
     return None if found is None else (Span(span.start, span.start + len(text)), list(found))
 
 

@@ -66,6 +66,8 @@ def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice:
         return help, (Edit(scope.within(node.span, function), name),)
     written = filled(function, arguments) if not node.keywords else None
     if written is not None:
+        if written.startswith("if "):
+            return f"write `{written}`", ()  # where the argument is 0 others have another value
         alone = re.fullmatch(r"\w+\(([^()]|\([^()]*\))*\)", written)
         return f"write `{written}`", (Edit(node.span, written if alone else f"({written})"),)
     if function.startswith("log") and function[3:].isdigit() and len(arguments) == 1:
@@ -99,9 +101,10 @@ def _sum_without_index(
             sign = " + " if name == "sum" else "*"
             return f"write `{sign.join(print_formula(a) for a in node.arguments)}`", ()
         return f"declare an index, then write `{name}(… for j)`", ()
-    listed = [a.text for a in node.arguments[1:] if isinstance(a, tree.Name)]
+    listed = [a.text for a in node.arguments if isinstance(a, tree.Name)]
     listed = [n for n in listed if n in scope.indices]
-    body = node.arguments[0] if node.arguments else None
+    bodies = [a for a in node.arguments if not (isinstance(a, tree.Name) and a.text in listed)]
+    body = _with_all_subscripts(scope, bodies[0]) if bodies else None
     if body is None:
         return f"write `{name}(… for {next(iter(scope.indices))})`", ()
     inner = [
@@ -118,6 +121,20 @@ def _sum_without_index(
     written = f"{name}({print_formula(body)} for {', '.join(free)})"
     certain = len(free) == 1 and not inner and len(node.arguments) == 1 + len(listed)
     return f"write `{written}`", (Edit(node.span, written),) if certain else ()
+
+
+def _with_all_subscripts(scope: Scope, formula: Formula) -> Formula:
+    """A formula with the declared subscripts of names that stand without them."""
+    if isinstance(formula, tree.Name):
+        symbol = scope.symbols.get(formula.text)
+        bare = symbol is not None and symbol.indices
+        return tree.Element(formula.text, symbol.indices) if symbol and bare else formula
+    match formula:
+        case tree.Product(factors):
+            return tree.Product(tuple((s, _with_all_subscripts(scope, f)) for s, f in factors))
+        case tree.Sum(terms):
+            return tree.Sum(tuple((s, _with_all_subscripts(scope, t)) for s, t in terms))
+    return formula
 
 
 def _sum_of_products(scope: Scope, node: tree.Call) -> str | None:

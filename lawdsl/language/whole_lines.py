@@ -193,8 +193,11 @@ def place(line: Line, text: str) -> tuple[int, int]:
         line: the line.
         text: the text.
     """
-    at = line.text.find(text) if text else -1
-    return (at, at + len(text)) if at >= 0 else (0, len(line.keyword))
+    at = line.masked.find(text) if text else -1
+    if at < 0:
+        return 0, len(line.keyword)
+    start = len(line.unmasked(line.masked[:at]))
+    return start, start + len(line.unmasked(text))
 
 
 def without_text(written: str) -> str:
