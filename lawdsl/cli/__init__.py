@@ -169,7 +169,7 @@ def _run(arguments: list[str]) -> int:
             return 0
         raise
     except click.UsageError as error:
-        error = advised(error)
+        error = advised(error, arguments)
         if form:
             _fail(name, [Diagnostic("C0001", error.format_message())], form)
         else:
