@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
+from lawdsl.core.meant_units import PREFIX_WORDS
 from lawdsl.core.units import (
     MODEL_CARD_PREFIXES,
-    PREFIX_WORDS,
     PREFIXES,
     canonical,
     with_si_prefix,
