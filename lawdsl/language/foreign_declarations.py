@@ -375,6 +375,45 @@ def _powers_of_ten(line: Line) -> Iterator[Meant]:
     yield Meant(message, at, line.unmasked(written), help if len(found) == 1 else "", safe=True)
 
 
+GROUPED = re.compile(r"(?<![\w.])\d{1,3}(?:[ '’_\u00a0\u202f]\d{3})+(?![\w])")
+SHORT = re.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?)\s?(k|K|M|B|G|T|bn|mn|thousand|million|billion|trillion)\s+(unit\s+)?([A-Za-z]+)"
+)
+
+
+def _grouped_digits(line: Line) -> Iterator[Meant]:
+    """`1 000 000`, `1'000'000`"""
+    match = GROUPED.search(line.masked)
+    if match is None:
+        return
+    written = GROUPED.sub(lambda m: re.sub(r"\D", "", m[0]), line.masked)
+    help = f"write `{re.sub(chr(92) + 'D', '', match[0])}`"
+    yield Meant("numbers have no separators", match.span(), line.unmasked(written), help, safe=True)
+
+
+def _short_number(line: Line) -> Iterator[Meant]:
+    """`10k steps`, `7 billion param`: a number with a prefix and a unit"""
+    match = SHORT.search(line.masked)
+    if match is None or "unit" in line.masked[: match.start()]:
+        return
+    unit = canonical(match[4])
+    power = {"k": 3, "t": 3, "m": 6, "b": 9, "g": 9}[match[2][0].lower()]
+    power = 12 if match[2] in ("T", "trillion") else power
+    if unit is None:
+        return
+    number = f"{float(match[1]) * 1000:.12g}" if power == 3 else f"{match[1]}e{power}"
+    written = f"{line.masked[: match.start()]}{number}  unit {unit}{line.masked[match.end() :]}"
+    message = "a number has no prefix"
+    yield Meant(
+        message,
+        match.span(),
+        line.unmasked(written),
+        f"write `{number} unit {unit}`",
+        safe=True,
+        code="L0203",
+    )
+
+
 def _letters_for_digits(line: Line) -> Iterator[Meant]:
     """`1O`, `O.5`, `l.5`: the letters O and l for 0 and 1"""
     found = [m for m in LETTERS.finditer(line.masked) if not _is_name(line, m[0])]
@@ -410,6 +449,8 @@ def _times(line: Line) -> Iterator[Meant]:
 
 RULES: tuple[Callable[[Line], Iterator[Meant]], ...] = (
     _powers_of_ten,
+    _grouped_digits,
+    _short_number,
     _letters_for_digits,
     _shares,
     _constructor,

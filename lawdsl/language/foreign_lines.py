@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lawdsl.language import (
+    foreign_claims,
     foreign_conditionals,
     foreign_declarations,
     foreign_statements,
@@ -14,6 +15,7 @@ WHOLE_LINE_RULES: tuple[Rule, ...] = (
     *foreign_statements.RULES[:1],
     *foreign_sums.RULES,
     *foreign_declarations.RULES,
+    *foreign_claims.RULES,
     *foreign_statements.RULES[1:-1],
     *foreign_conditionals.RULES,
     foreign_statements.RULES[-1],  # np.where is a condition before it is a function

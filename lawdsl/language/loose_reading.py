@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from lark import Token
 
+from lawdsl.language.foreign_claims import grid_of
 from lawdsl.language.loose_declarations import declaration, definition, index, setting
 from lawdsl.language.loose_words import (
     AND,
@@ -199,15 +200,17 @@ def _start(words: Words) -> Iterator[str]:
     if not names or not numbers:
         return
     lowered = [str(word).lower() for word in right]
+    grid = grid_of(joined(right))
+    if grid is not None:
+        yield f"start {', '.join(names)} in {grid}"
     if len(numbers) == 1:
         yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
         return
     counted = next((w for w in lowered if w in ("linspace", "geomspace", "logspace")), None)
-    ranged = next((w for w in lowered if w in ("range", "arange", "seq")), None)
     values = ", ".join(numbers)
     if "..." in lowered and len(numbers) == 3:
         values = f"{numbers[0]}, {numbers[1]}, ..., {numbers[2]}"
-    if len(numbers) == 3 and (counted or ranged or ":" in lowered):
+    if len(numbers) == 3 and (counted or ":" in lowered):
         first, second, third = map(float, numbers)
         step, last = (second, third) if ":" in lowered else (third, second)
         if counted:

@@ -85,6 +85,8 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
+        if name in ("log", "scale", "on", "space") or not isinstance(value_given, tree.Call):
+            return None, f"write {row.forms(output)[0]}"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
     if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):

@@ -229,9 +229,6 @@ def _listed_starts(p: ParseFailure) -> Explanation:
     ):
         written = f"{{{', '.join(numbers)}}}"
         edits = (replacing(rest, written),)
-    elif str(p.token) in ("seq", "range", "arange", "Range") and len(numbers) == 3:
-        first, last, step = map(float, numbers)
-        written = f"{{{first:g}, {first + step:g}, ..., {last:g}}}"
     help = f"write `in {written}`"
     return "L0201", "a grid stands in braces", help, (p.token,), *edits
 
