@@ -31,6 +31,7 @@ from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
 
 MAX_MISTAKES_IN_LINE = 20  # that are corrected together
+MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a correction
 ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
@@ -214,7 +215,9 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
     moved = [Edit(Span(e.span.start - start, e.span.end - start), e.text) for e in edits]
     head = "" if section_of_text(source.text) == "law" else f"{section_of_text(source.text)} x\n"
     reached = -1
-    for _ in range(MAX_MISTAKES_IN_LINE):
+    # a long line has its first mistake corrected, not many
+    rounds = min(MAX_MISTAKES_IN_LINE, max(1, MAX_WORDS_READ_AGAIN // len(tokens)))
+    for _ in range(rounds):
         text = _edited(text, moved)
         failed = _first_failure(text)
         if failed is None:
