@@ -38,7 +38,7 @@ from torch import nn
 from lawdsl.core.diagnostics import LawdslError, render
 
 from .run import exit_status, streams
-from .run.exit_status import DIVERGED, DONE, LOST, MEMORY, WRONG, ExitRequest
+from .run.exit_status import DIVERGED, DONE, LOST, MEMORY, PAUSED, WRONG, ExitRequest
 from .run.locks import hold
 from .run.schedules import learning_rate
 from .spec import RunOrder, read_order
@@ -193,6 +193,9 @@ def train(
             if not finite(task, state):
                 return _finish_diverged(task, state)
             save(task, state)
+        if state.step == order.until and measured:
+            _record_end(task, state, PAUSED)
+            return DONE
         if signalled:
             where = (
                 f"after step {state.step} of {steps}, saved"

@@ -253,6 +253,13 @@ class RunOrder(Record):
     """The common steps with the stable run, if this is a decay branch."""
     branch_steps: tuple[Positive, ...] = ()
     """In a stable run, the steps whose checkpoints are kept because branches start there."""
+    until: Positive | None = None
+    """In a stable run, the step after which it is paused: no branch that is wanted starts later."""
+
+    @property
+    def last_step(self) -> int:
+        """The step after which the run ends, or is paused."""
+        return self.run.training.steps if self.until is None else self.until
 
     @property
     def graph_settings(self) -> str:

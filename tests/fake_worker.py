@@ -74,6 +74,7 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
     micro = order["how"]["micro_batch"] or training["batch"]
     if micro >= does.get("memory", 10**9):
         return end(folder, "oom", None, 4, f"a micro-batch of {micro} rows is too much")
+    (folder / "done.json").unlink(missing_ok=True)
     step, size = resumed(folder)
     if step == 0 and order.get("prefix"):
         step, size = begun_from(folder, order["prefix"])
@@ -98,6 +99,8 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
             measure(folder, order, step)
         if step in order.get("branch_steps", ()):
             save_for_branches(folder, step)
+        if step == order.get("until"):
+            return end(folder, "paused", step, 0)
         stopped = bool(signals) or orphaned()
         if stopped or step % order["how"]["checkpoint_every"] == 0:
             saved = {"step": step, "size": rows.stat().st_size}

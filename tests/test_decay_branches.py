@@ -109,6 +109,22 @@ def test_a_stable_run_that_is_stopped_keeps_the_checkpoints_of_its_branches(
     assert runs.done(folder)["weights"] == runs.done(stable)["weights"]
 
 
+def test_a_stable_run_that_was_paused_goes_on_as_if_it_had_not_been(
+    data: Path, stable: Path, separate: dict[int, Path], tmp_path: Path
+):
+    folder, order = tmp_path / "stable", stable_order(data)
+    with updates() as numbers:
+        assert runs.do(folder, order.model_copy(update={"until": 5})) == 0
+        assert runs.done(folder)["status"] == "paused" and runs.saved(folder) == ["step-00000005"]
+        assert runs.do(folder) == 0  # nothing more is asked for
+        assert runs.do(tmp_path / "early", begins_from(branch(data, 7, 2), "stable")) == 0
+        assert runs.do(folder, order) == 0
+    assert numbers == [*range(5), 5, 6, *range(5, 12)]
+    assert runs.differences(tmp_path / "early", separate[7]) == []
+    assert runs.rows(folder) == runs.rows(stable)
+    assert runs.done(folder)["weights"] == runs.done(stable)["weights"]
+
+
 def damage(checkpoint: Path) -> None:
     path = checkpoint / "model.safetensors"
     content = bytearray(path.read_bytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -328,8 +329,22 @@ def test_a_report_has_the_next_runs(tmp_path: Path):
     (tmp_path / "design.json").write_text(done.stdout)
     command("report", "fit.json", "design.json", "-o", "report.md", cwd=tmp_path)
     text = (tmp_path / "report.md").read_text()
+    assert "## The next runs" in text and "(<design-design.svg>)" in text
     for run in json.loads(done.stdout)["result"]["runs"]:
         assert run["label"] in text
+    (line,) = [line for line in text.splitlines() if line.startswith("lawdsl design fit.json")]
+    again = command(*shlex.split(line.partition(" > ")[0])[1:], cwd=tmp_path)
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+    assert "lawdsl report fit.json design.json -o report.md" in text
+
+
+def test_a_printed_design_is_drawn_by_its_own_command(tmp_path: Path):
+    printed = {"schema": 1, "ok": True, "command": "design", "result": {}, "diagnostics": []}
+    (tmp_path / "design.json").write_text(json.dumps(printed))
+    failed = command("plot", "design.json", cwd=tmp_path)
+    assert failed.returncode == 3
+    assert "this is what `lawdsl design --json` printed" in failed.stderr
+    assert "`lawdsl design … --plot FILE`" in failed.stderr
 
 
 def selection(folder: Path, *labels: str) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import sys
 import tempfile
@@ -157,7 +158,9 @@ def _run(arguments: list[str]) -> int:
         if mistaken is not None:
             _fail(name, [mistaken], form)
             return 2
-        code = cli.main(arguments, prog_name="lawdsl", standalone_mode=False)
+        # documents name the command that made them
+        line = shlex.join(["lawdsl", *arguments])
+        code = cli.main(arguments, prog_name="lawdsl", standalone_mode=False, obj=line)
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -166,7 +169,7 @@ def _run(arguments: list[str]) -> int:
             return 0
         raise
     except click.UsageError as error:
-        error = advised(error)
+        error = advised(error, arguments)
         if form:
             _fail(name, [Diagnostic("C0001", error.format_message())], form)
         else:

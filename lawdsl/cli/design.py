@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.cli.design_loop import LoopEnd, LoopFiles, Step, report, run_loop
 from lawdsl.cli.law_error import percentage_option
 from lawdsl.cli.options import as_json, bindings, changes, finish, plot_option, print_message
 from lawdsl.cli.progress import notice
@@ -39,6 +43,13 @@ SWEEP_SUFFIX = ".toml"
     help='A prediction to make precise: "N=70Gparam D=1.4Ttoken"; repeatable.',
 )
 @click.option("--question", metavar="QUESTION", help="Make its answer precise.")
+@click.option(
+    "--use",
+    "uses",
+    multiple=True,
+    metavar='"NAME L=COLUMN ..."',
+    help="Fit this law of the question to --runs, with these columns; repeatable.",
+)
 @percentage_option("--stop", "Half the 95 % interval that is precise enough: 1%.")
 @click.option(
     "--rivals", multiple=True, metavar="LAW", help="Another law of these variables; repeatable."
@@ -52,6 +63,12 @@ SWEEP_SUFFIX = ".toml"
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the batch: a sweep for `lawdsl run`, or a table."
 )
+@click.option(
+    "--loop",
+    is_flag=True,
+    help="Run each batch and go on, until the target is precise or the budget spent.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Number of runs in parallel, with --loop.")
 @plot_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json
@@ -62,6 +79,7 @@ def design(
     runs: str | None,
     targets: tuple[str, ...],
     question: str | None,
+    uses: tuple[str, ...],
     stop: float | None,
     rivals: tuple[str, ...],
     cost: str | None,
@@ -71,6 +89,8 @@ def design(
     most: int | None,
     no_repeats: bool,
     output: str | None,
+    loop: bool,
+    jobs: int | None,
     plot: str | None,
     quiet: bool,
     as_json: bool,
@@ -84,6 +104,8 @@ def design(
     lawdsl design fit.json --candidates runs.csv --target "N=70B D=1.4T" --budget 1e21
     lawdsl design --question dcpt.tradeoff general=g.json domain=d.json N=7 D=50 L0=2.8 T=3% \\
         --candidates sweep.toml --budget 3e20 -o next.toml
+    lawdsl design --loop chinchilla L=loss --candidates sweep.toml --target "N=70B D=1.4T" \\
+        --budget 1e21 --stop 1%
 
     LAW NAME=COLUMN is fitted to --runs; before the first runs the batch is cheap runs from which the
     law can be fitted. A candidate is a cell of a sweep's grid, or a row of a table (rows that share
@@ -93,14 +115,14 @@ def design(
     wrong by --wrong, for the square root of the cost. Where a batch that is spread over the
     candidates promises as much, it is proposed instead. Batches grow with what is spent.
 
+    With --loop the batches are run, collected and fitted one after another. The same command goes on
+    after any interruption. The table of the runs and the batch are kept beside the sweep, or in --runs
+    and -o.
+
     Exits with 0 where the interval is within --stop, with 1 where it is not yet.
     """
     total = value_in("budget", (("FLOP", 1),), budget)
-    writes_sweep = output is not None and output.endswith(SWEEP_SUFFIX)
-    if writes_sweep and not candidates.endswith(SWEEP_SUFFIX):
-        raise click.UsageError(
-            f"{output}: the candidates are no sweep; write a table, such as next.csv"
-        )
+    _check_output(output, candidates)
     options: dict[str, Any] = {
         "budget": total,
         "stop": stop,
@@ -109,31 +131,47 @@ def design(
         "most": most,
         "repeats": not no_repeats,
     }
-    with notice(quiet or as_json, "reading the candidates, fitting, comparing batches"):
-        if question is not None:
-            if targets or runs or rivals or changes:
-                message = (
-                    "with --question leave --target, --runs, --rivals and changes of a law out"
-                )
-                raise click.UsageError(message)
-            result, pool = _for_question(question, arguments, candidates, where, options)
-        else:
-            result, pool = _for_law(
-                arguments, changes, candidates, runs, targets, rivals, where, options
-            )
-    if output is not None and result.runs:
-        _write(result, pool, candidates, output)
+    if loop and question is None and not targets:
+        raise click.UsageError('--loop ends when a target is precise: --target "N=70B D=1.4T"')
+    if question is None:
+        if uses:
+            raise click.UsageError("--use is for the laws of a --question")
+        step: Step = partial(
+            _for_law, arguments, changes, candidates, targets, rivals, where, options
+        )
+    else:
+        if targets or rivals or ((runs or changes) and not uses):
+            message = "with --question leave --target and --rivals out; --runs and changes of a law need --use"
+            raise click.UsageError(message)
+        step = partial(
+            _for_question, question, arguments, uses, changes, candidates, where, options
+        )
+    end = None
+    if loop:
+        end = _loop(step, arguments, question, candidates, runs, output, jobs, quiet or as_json)
+        if end.design is None:
+            report(end)
+            return int(end.code or 1)
+        result = end.design
+    else:
+        with notice(quiet or as_json, "reading the candidates, fitting, comparing batches"):
+            result, pool = step(runs)
+        if output is not None and result.runs:
+            _write(result, pool, candidates, output)
 
     def printed() -> None:
         from lawdsl.reporting.designs import show_design
         from lawdsl.reporting.terminal import console
 
-        show_design(result, console())
-        if output is not None and result.runs:
+        show_design(result, console(), ended=end is not None)
+        if end is not None:
+            report(end)
+        elif output is not None and result.runs:
             print_message(f"wrote {output}")
         sys.stdout.flush()
 
-    ok = result.certain or (stop is None and bool(result.runs))
+    result = replace(result, command=click.get_current_context().obj or "")
+    ok = result.certain or (stop is None and (bool(result.runs) or end is not None))
     return finish(
         "design",
         result.to_json(),
@@ -146,15 +184,59 @@ def design(
     )
 
 
+def _check_output(output: str | None, candidates: str) -> None:
+    """Refuse to write a sweep of what are no runs of a sweep."""
+    if output is not None and output.endswith(SWEEP_SUFFIX):
+        if not candidates.endswith(SWEEP_SUFFIX):
+            raise click.UsageError(
+                f"{output}: the candidates are no sweep; write a table, such as next.csv"
+            )
+
+
+def _loop(
+    step: Step,
+    arguments: Sequence[str],
+    question: str | None,
+    candidates: str,
+    runs: str | None,
+    output: str | None,
+    jobs: int | None,
+    silent: bool,
+) -> LoopEnd:
+    """Run the batches one after another."""
+    from lawdsl.core.optional_packages import needs
+    from lawdsl.data.write import written_format
+
+    needs("pydantic")
+    if not candidates.endswith(SWEEP_SUFFIX):
+        raise click.UsageError(f"--loop runs the candidates of a sweep, not of {candidates}")
+    fits = [text for text in arguments if text.endswith(".json")]
+    if fits:
+        given = (
+            "name the law" if question is None else 'give the columns of its laws, --use "NAME L=…"'
+        )
+        raise click.UsageError(
+            f"--loop fits to the runs as they come: instead of {fits[0]} {given}"
+        )
+    sweep = Path(candidates)
+    table = Path(runs) if runs else sweep.with_name(f"{sweep.stem}-runs.csv")
+    selection = Path(output) if output else sweep.with_name(f"{sweep.stem}-next{SWEEP_SUFFIX}")
+    if selection.suffix != SWEEP_SUFFIX:
+        raise click.UsageError(f"{output}: with --loop the batch is a sweep, such as next.toml")
+    written_format(table)
+    paths = LoopFiles(sweep, table, selection, silent)
+    return run_loop(step, paths, (lambda text: None) if silent else print_message, jobs)
+
+
 def _for_law(
     arguments: Sequence[str],
     changes: LawChanges,
     candidates: str,
-    runs: str | None,
     targets: Sequence[str],
     rivals: Sequence[str],
     where: Sequence[str],
     options: Mapping[str, Any],
+    runs: str | None,
 ) -> tuple[Design, Pool]:
     """The design for predictions of a law, or a fit of it."""
     from lawdsl.designing.design import as_pool, design as designed
@@ -204,14 +286,18 @@ def _for_law(
 def _for_question(
     question: str,
     arguments: Sequence[str],
+    uses: Sequence[str],
+    changes: LawChanges,
     candidates: str,
     where: Sequence[str],
     options: Mapping[str, Any],
+    runs: str | None,
 ) -> tuple[Design, Pool]:
     """The design for the answer to a question."""
     from lawdsl.cli.solve import fits_and_values
-    from lawdsl.designing.design import as_pool, design_for_question
+    from lawdsl.designing.design import as_pool, design_for_question, first_design
     from lawdsl.designing.runs.costs import inherited_conditions
+    from lawdsl.designing.runs.question_fits import fits_of_uses, most_demanding, used_laws
     from lawdsl.fitting.result import Fit
     from lawdsl.language import library
     from lawdsl.solving.solve import Asked
@@ -221,6 +307,21 @@ def _for_question(
     several = [name for name, given in values.items() if len(given) > 1]
     if several:
         raise click.UsageError(f"{several[0]} has several values: a design is for one answer")
+    if uses:
+        if fits:
+            raise click.UsageError(f"{next(iter(fits))} is given twice: as a fit, and with --use")
+        used = used_laws(parsed, dict(_use(text) for text in uses), changes)
+        fits = fits_of_uses(used, runs, where) or {}
+        if not fits:
+            law, columns = most_demanding(used).law, most_demanding(used).columns
+            pool = (
+                _sweep_pool(candidates, where)
+                if candidates.endswith(SWEEP_SUFFIX)
+                else as_pool(candidates, law, columns, options["cost"], where)
+            )
+            design = first_design(law, pool, options["budget"], runs, columns, where)
+            if design is not None:
+                return design, pool
     asked = Asked(parsed, **fits)
     first = next((fit for fit in asked.fits.values() if isinstance(fit, Fit)), None)
     if candidates.endswith(SWEEP_SUFFIX):
@@ -236,6 +337,14 @@ def _for_question(
         raise click.UsageError(f"give a fit of {', '.join(parsed.uses)}: NAME=FIT.json")
     point = {name: given[0] for name, given in values.items()}
     return design_for_question(asked, point, pool, **options), pool
+
+
+def _use(text: str) -> tuple[str, dict[str, str]]:
+    """A law of a question as it is written, `general L=L_general`: its name, and its columns."""
+    name, *pairs = shlex.split(text)
+    if "=" in name:
+        raise click.UsageError(f'--use takes "NAME L=COLUMN ...", not {text!r}')
+    return name, dict(bindings(pairs))
 
 
 def _sweep_pool(path: str, where: Sequence[str]) -> Pool:
@@ -275,10 +384,14 @@ def _write(result: Design, pool: Pool, candidates: str, output: str) -> None:
         return
     from lawdsl.data.write import write_rows
 
-    names = list(dict.fromkeys(name for run in result.runs for name in run.point))
+    # all columns of the candidates: a law has no need of the last share of a mixture, a run has
+    names = [name for name in pool.table.columns if name not in ("run", "cost", "reason")]
     headers = [f"{n} [{u}]" if (u := pool.table.units.get(n)) else n for n in names]
+    columns = {name: pool.table.texts(name) for name in names}
+    ends = {label: pool.rows[i][pool.rows[i] >= 0][-1] for i, label in enumerate(pool.labels)}
     rows = [
-        [run.label, *(run.point[n] for n in names), run.cost, run.reason] for run in result.runs
+        [run.label, *(columns[n][ends[run.label]] for n in names), run.cost, run.reason]
+        for run in result.runs
     ]
     write_rows(Path(output), ["run", *headers, "cost", "reason"], rows)
 

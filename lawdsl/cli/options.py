@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lawdsl.cli.pairs import split_pairs
+from lawdsl.cli.pairs import split_pairs, unread_pair
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
@@ -284,9 +284,8 @@ def _texts(
     pairs = list(pairs)
     for pair, name, equals, text in split_pairs(pairs, lists=lists):
         if not equals or not name or not text:
-            spaced = "=" in pairs or pair.rstrip().endswith("=")
-            hint = ", without spaces around `=`" if spaced else ""
-            raise click.UsageError(f"{usage}{hint}, not {pair!r}")
+            hint = unread_pair(pairs, pair)
+            raise click.UsageError(f"{usage}, not {pair!r}{hint}")
         texts[name] = text
     return texts
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lawdsl.cli.options import as_json, bindings, finish, print_message
-from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, printable
+from lawdsl.core.files import read_json
 from lawdsl.core.optional_packages import needs
 from lawdsl.core.output_files import check_writable, writing
 from lawdsl.data.formats import FORMATS
@@ -109,7 +111,29 @@ def _read(source: str) -> Any:
     if is_table:
         return read_table(source)
     is_law = suffix == ".law" or suffix != ".json" and not Path(source).exists()
-    return load(source) if is_law else load_fit(source)
+    if is_law:
+        return load(source)
+    _refuse_printed(source)
+    return load_fit(source)
+
+
+def _refuse_printed(source: str) -> None:
+    """Refuse a document that another command printed, since that command draws its result.
+
+    Raises:
+        LawdslError: such a document (G0102).
+    """
+    try:
+        content = read_json(Path(source))
+    except (OSError, ValueError):
+        return  # `load_fit` describes the problem
+    if isinstance(content, Mapping) and {"command", "result"} <= content.keys():
+        name = printable(str(content["command"]))[:40]
+        message = f"this is what `lawdsl {name} --json` printed, not a fit"
+        help = f"draw it when it is made, `lawdsl {name} … --plot FILE`, or write a report of it"
+        if name == "fit":
+            help = "write the fit to a file, `lawdsl fit … -o FIT.json`, and draw that"
+        raise LawdslError(Diagnostic("G0102", message, place=source, help=help))
 
 
 def _name_of(source: str, drawn: Any) -> str:

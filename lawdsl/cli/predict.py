@@ -20,6 +20,8 @@ from lawdsl.cli.options import (
     print_message,
     table_option,
 )
+from lawdsl.cli.pairs import ASSIGNED, unread_pair
+from lawdsl.cli.unknown_inputs import unknown_input
 from lawdsl.cli.values import values_in
 from lawdsl.core.diagnostics import LawdslError
 
@@ -164,14 +166,22 @@ def _record(
     pairs = arguments[1:] if is_table else arguments
     if is_table and len(arguments) > 1 and arguments[0] in inputs.variables:
         first, second = arguments[:2]
-        raise click.UsageError(f"write {first}={second.lstrip('=')}, without spaces around `=`")
+        advice = f", without spaces around `=`: {first}={second}"
+        if second.startswith("="):
+            advice = unread_pair(arguments, first)
+        raise click.UsageError(f"write NAME=VALUE{advice}")
+    assigned = ASSIGNED.fullmatch(arguments[0]) if is_table else None
+    if assigned is not None and assigned["name"] in inputs.variables:
+        raise click.UsageError(f"write NAME=VALUE{unread_pair(arguments, arguments[0])}")
     if is_table:
         data = read_table(arguments[0])
         predictions, warnings = _predicted(fit, data, {**more, **bindings(pairs)}, request)
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         names, suffix = _headers_with_units(data), PREDICTED
     else:
-        columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
+        given = bindings(pairs, lists=lambda _: True)
+        fitted = dict(fit.data.columns) if hasattr(fit, "data") else {}
+        columns = _points(inputs, given, fitted, measured=bool(runs))
         try:
             predictions, warnings = _predicted(fit, columns, more, request)
         except LawdslError as error:
@@ -349,7 +359,7 @@ def _missing_intervals(fit: Fit | Fits) -> dict[Diagnostic, None]:
 
 
 def _points(
-    inputs: PredictionInputs, pairs: Mapping[str, str], *, measured: bool
+    inputs: PredictionInputs, pairs: Mapping[str, str], fitted: Mapping[str, str], *, measured: bool
 ) -> dict[str, list[Any]]:
     """Every combination of the requested values, as columns in the law's units."""
     # names are compared in the spelling that the law prints: `r [ web ]` is r[web]
@@ -358,9 +368,7 @@ def _points(
     accepted = [*inputs.variables, *sets]
     for name in texts:
         if name not in accepted:
-            raise click.UsageError(
-                f"the law has no variable {name!r}; it has {', '.join(accepted)}"
-            )
+            raise click.UsageError(unknown_input(name, texts, accepted, inputs.output, fitted))
     # the law itself computes the last share of a simplex, but only if all others are given
     left_out = [
         [name for name in shares if name not in texts]
@@ -374,7 +382,8 @@ def _points(
     if not inputs.outputs:
         missing += [over for over in inputs.sets if over not in texts]
     if missing:
-        raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
+        written = " ".join(f"{name}=VALUE" for name in missing)
+        raise click.UsageError(f"no value for {', '.join(missing)}; write {written}")
     values: dict[str, list[Any]] = {
         name: values_in(name, inputs.variables[name], texts[name])
         for name in inputs.variables

@@ -269,7 +269,7 @@ def _finish(
     from lawdsl.reporting.terminal import console
 
     result = {"plan": plan, "outcomes": [outcome.to_json() for outcome in outcomes]}
-    complete = all(outcome.status == "done" for outcome in outcomes)
+    complete = all(outcome.status in ("done", "paused") for outcome in outcomes)
 
     def show() -> None:
         if outcomes:

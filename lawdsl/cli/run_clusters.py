@@ -213,7 +213,7 @@ def slurm_machine(
     here = machine.this_machine()
     # the memory of the nodes is not known here
     nodes = replace(here, gpu_bytes={}, host_bytes=None)
-    runs = sum(len(sweep.stages[cell.model]) for cell in sweep.cells)
+    runs = sum(len(sweep.stages_of(cell)) for cell in sweep.cells)
     yield nodes, min(jobs or runs, runs), local.LocalEngine(here, 1)
 
 

@@ -104,6 +104,7 @@ def solve(
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
         return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
+    _check_compared(parsed, arguments, points)
     fits, values_of = fits_and_values(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
@@ -269,6 +270,26 @@ def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
     else:
         unit = question.units.get(name.partition("[")[0])
     return unit.factors if unit else None
+
+
+def _check_compared(question: Question, arguments: Sequence[str], points: Sequence[str]) -> None:
+    """Refuse values of unknowns that belong to `--at` or to nothing.
+
+    Raises:
+        click.UsageError: there are such values.
+    """
+    unknown = {symbol.name for symbol in question.of_kind("unknown")}
+    values = [a for a in arguments if a.partition("=")[0].partition("[")[0].strip() in unknown]
+    if not values:
+        return
+    name = values[0].partition("=")[0].strip()
+    if not points:
+        raise click.UsageError(
+            f"`{name}` is what the question asks for: leave it out; --at {','.join(values)} "
+            "compares the answer with this choice"
+        )
+    whole = ",".join((points[-1].strip().rstrip(","), *values))
+    raise click.UsageError(f"--at takes all values in one word: --at {whole}")
 
 
 def _point(question: Question, text: str) -> dict[str, float]:

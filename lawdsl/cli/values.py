@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import click
 
-from lawdsl.core.quantities import UnreadableQuantity, parse_quantities, parse_quantity
+from lawdsl.cli.meant_values import NUMBER, meant_value
+from lawdsl.core.quantities import MAGNITUDES, UnreadableQuantity, parse_quantities, parse_quantity
 
-LIST = re.compile(r"[\[({]?\s*([-+.\w]+(?:[\s,;]+[-+.\w]+)+)\s*[\])}]?")
+WITH_UNIT = re.compile(rf"\s*{NUMBER}\s*([^\s\d,;:.–…)-][^,;:]*?)\s*")
+"""A number, and what follows it."""
 
 Factors = tuple[tuple[str, int], ...]
 
@@ -30,10 +32,6 @@ def value_in(name: str, unit: Factors | None, text: str) -> float:
     """
     (value,) = _quantities(name, unit, text, lambda: [parse_quantity(text, unit)])
     return value
-
-
-RANGE = re.compile(r"([0-9][\w.]*?)\s*(?:\.\.\.?|-|to|–|…)\s*([0-9][\w.]*)")
-"""A range as other languages have it: `0..1`, `0-1`."""
 
 
 def values_in(name: str, unit: Factors | None, text: str) -> list[float]:
@@ -65,19 +63,19 @@ def _quantities(
         from lawdsl.law.quantities import unit_text
 
         own = unit_text(unit) if unit else ""
+        advice = error.advice or meant_value(name, text, unit, error.dimension)
+        ending = f"; {advice}" if advice else ""
         if error.dimension:
-            raise click.UsageError(
-                f"{name} is in {own or 'no unit'}, not {error.dimension}"
-            ) from None
-        with_unit = f", or with a unit such as {own}" if own else ""
-        listed = LIST.fullmatch(text)
-        inner = ",".join(re.split(r"[\s,;]+", listed[1].strip())) if listed else text
-        if text.startswith("="):
-            error.advice = f"write {name}{text.strip()[0]}{text.lstrip('= ')}, with one ="
-        elif ends := RANGE.fullmatch(text):
-            low, high = ends.groups()
-            error.advice = f"write a range with its step, {name}={low}:{high}:0.1"
-        elif inner != text:  # else it is what was given
-            error.advice = f"write several values as {name}={inner}"
-        advice = error.advice or f"write {name}=2.5{with_unit}, {name}=7B or {name}=1%"
-        raise click.UsageError(f"{name}={text} is not a number; {advice}") from None
+            message = f"{name} is in {own or 'no unit'}, not {error.dimension}"
+            raise click.UsageError(f"{message}{ending}") from None
+        raise click.UsageError(
+            f"{name}={text} is not a number{_unread(text, name, own)}{ending}"
+        ) from None
+
+
+def _unread(text: str, name: str, own: str) -> str:
+    """The text after the number, if it looks like a unit."""
+    match = WITH_UNIT.fullmatch(text)
+    if match is None or match[1] in MAGNITUDES or re.search(r"[0-9%*^×·]|^x", match[1]):
+        return ""
+    return f": `{match[1]}` is not a unit of {name}{f' ({own})' if own else ''}"

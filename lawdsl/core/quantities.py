@@ -164,6 +164,11 @@ def _range(text: str, unit: Factors | None) -> list[float]:
         if step == 0:
             raise UnreadableQuantity("the step of a range is not 0")
         steps = (last - first) / step
+        if 0 < steps < 1 - 1e-9:  # as in FIRST:STEP:LAST, where it would be one value
+            meant = f"{parts[0].strip()}:{parts[2].strip()}:{parts[1].strip()}"
+            raise UnreadableQuantity(
+                f"the step leads beyond the range; it is FIRST:LAST:STEP: {meant}?"
+            )
     if steps < -1e-9:
         raise UnreadableQuantity(
             "the range leads away from its last number: change the sign of the step"

@@ -80,33 +80,6 @@ UNITS_OF_COLUMNS = (
     "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
 )
 
-PREFIX_WORDS = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
-"""Words in place of a prefix, also in the plural."""
-
-
-def meant_unit(text: str, dimension: Dimension) -> str | None:
-    """The unit that an unknown one probably means: `M`, `millions` or `M params` of parameters is
-    Mparam; None if that is not known.
-
-    Args:
-        text: the unknown unit.
-        dimension: the dimension of the quantity.
-    """
-    joined = "".join(text.split())
-    whole = canonical(joined) or with_si_prefix(joined)
-    if whole is not None:
-        return whole if _size_and_dimension_of(whole) == dimension else None
-    if len(dimension) != 1 or dimension[0][1] != 1:
-        return None
-    base = dimension[0][0]
-    known_prefixes = {**{p: p for p in PREFIXES}, **MODEL_CARD_PREFIXES, "t": "T"}
-    prefix = known_prefixes.get(text) or PREFIX_WORDS.get(text.lower().removesuffix("s"))
-    return prefix + base if prefix else None
-
-
-def _size_and_dimension_of(name: str) -> Dimension:
-    return size_and_dimension(((name, 1),))[1]
-
 
 def _split(name: str) -> tuple[float, str] | None:
     plain = SPELLINGS.get(name, name)

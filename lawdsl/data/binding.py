@@ -17,12 +17,15 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import parse_unit, size_and_dimension
-from lawdsl.data.columns import UnitFactors, no_column, unknown_unit
+from lawdsl.core.meant_units import dimension_of, same_prefix
+from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
+from lawdsl.data.columns import UnitFactors, split_header
+from lawdsl.data.missing_columns import binding, no_columns, other_unit, unknown_unit
 from lawdsl.data.quality_checks import duplicates, other_units, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
 from lawdsl.data.table import Table, bad_rows
+from lawdsl.data.unknown_variables import unknown_variables
 from lawdsl.data.weights_and_runs import (
     check_columns,
     rows_of_known_runs,
@@ -30,7 +33,6 @@ from lawdsl.data.weights_and_runs import (
     run_numbers,
     with_weights,
 )
-from lawdsl.language.keywords import did_you_mean
 from lawdsl.law.law import Bound, Law, Quantity, unit_text
 
 Array = NDArray[np.float64]
@@ -205,18 +207,16 @@ def _bound_columns(
     Raises:
         LawdslError: a name that the law lacks, or a missing column.
     """
-    problems = []
-    for name in columns:
-        if name not in needed:
-            help = did_you_mean(name, needed, f"it has {', '.join(needed)}")
-            message = f"`{law.name}` has no variable `{name}`"
-            problems.append(Diagnostic("D0116", message, help=help))
+    problems, corrected = unknown_variables(law, table, columns, needed)
     bound = {name: columns.get(name, name) for name in needed}
+    missing = []
     for name, column in bound.items():
-        if column not in table.columns:
+        # the message about the unknown name says what to bind
+        if column not in table.columns and name not in corrected:
             kind = "output" if name == law.output else "variable"
-            factors = _unit_factors(law, name)
-            problems.append(no_column(table, column, f"the {kind} `{name}`", name, factors))
+            missing.append((name, column, f"the {kind} `{name}`", _unit_factors(law, name)))
+    if missing:
+        problems.append(no_columns(table, missing))
     if problems:
         raise LawdslError(problems)
     return bound
@@ -388,13 +388,39 @@ def conversion(
     if factors is None:
         message = f"column {column} is in {header}, but the law gives `{name}` no unit"
         help = f"declare it in the law: `unit {header}`"
+        if column in table.computed:
+            help = f"leave the unit out, or {help}"
         raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help))
     own_size, own_dimension = size_and_dimension(factors)
     if dimension != own_dimension:
         message = f"column {column} is in {header}, the law's `{name}` in {unit_text(factors)}"
-        help = "bind another column, or correct the header"
+        help = _right_unit(table, name, column, header, own_dimension)
         raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help))
     return size / own_size
+
+
+def _right_unit(table: Table, name: str, column: str, unit: str, dimension: Dimension) -> str:
+    """The advice about a column whose unit is of another dimension than the law's."""
+    own, _ = split_header(column)
+    likely = same_prefix(unit, dimension)
+    right = next(
+        (c for c in table.source_columns if _dimension_of_header(table, c) == dimension), None
+    )
+    if likely is None and right is None:
+        return other_unit(name, own, unit, dimension)
+    advice = []
+    if right is not None:
+        advice.append(f"bind the column that is in it, {binding(name, right)}")
+    if likely is not None and column in table.computed:
+        advice.append(f"write the unit of the column: {binding(name, f'{own} [{likely}]')}")
+    elif likely is not None:
+        advice.append(f"correct the header, `{own} [{likely}]`")
+    return ", or ".join(advice)
+
+
+def _dimension_of_header(table: Table, column: str) -> Dimension | None:
+    unit = table.units.get(column)
+    return dimension_of(unit) if unit and is_unit(unit) else None
 
 
 def _digest(law: Law, data: Array, output: Array | None, weights: Array | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import UNITS_OF_COLUMNS, is_unit, meant_unit, size_and_dimension
+from lawdsl.core.units import is_unit
 from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
-from lawdsl.language.keywords import nearest
 
 UnitFactors = tuple[tuple[str, int], ...]
 
@@ -35,7 +33,7 @@ def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, st
     Raises:
         LawdslError: two columns have the same name.
     """
-    split = [_header(header) for header in headers]
+    split = [split_header(header) for header in headers]
     names = Counter(name for name, _ in split)
     named = [
         (header.strip(), "") if names[name] > 1 and not is_unit(unit) else (name, unit)
@@ -51,7 +49,8 @@ def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, st
     return named
 
 
-def _header(text: str) -> tuple[str, str]:
+def split_header(text: str) -> tuple[str, str]:
+    """The name and the unit in a header, `N [Mparam]`; no unit is an empty text."""
     name, bracket, rest = text.strip().partition("[")
     if bracket and name and rest.endswith("]"):
         return name.strip(), rest[:-1].strip()
@@ -120,69 +119,3 @@ def _has_text(values: Sequence[Any]) -> bool:
     """Whether a list contains texts and otherwise only plain values."""
     kinds = set(map(type, values))
     return bool(kinds & {str, bytes}) and kinds <= {str, bytes, int, float, bool, type(None)}
-
-
-def no_column(
-    table: Table, column: str, what: str, name: str, factors: UnitFactors | None = None
-) -> Diagnostic:
-    """The message about a missing column, D0104, or about an unknown unit of one, D0112.
-
-    Args:
-        table: the table.
-        column: the column.
-        what: what it is needed for.
-        name: the name under which it is bound.
-        factors: the unit of the variable as (unit name, power) pairs; None without a unit.
-    """
-    message = f"unknown column `{column}` for {what}"
-    if not table.columns:
-        return Diagnostic("D0104", f"no values of {what}", place=table.name, help=f"give {name}=…")
-    own, unit = _header(column)
-    if own in table.columns and unit and not table.units.get(own):
-        return unknown_unit(table, name, own, unit, factors)
-    if own in table.columns and unit:
-        help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"
-        return Diagnostic("D0104", message, place=table.name, help=help)
-    # `N (B)` and `N in B` start with N
-    first = next((c for c in table.columns if c.split()[:1] == [column]), None)
-    alike = first or nearest(column, table.columns)
-    meant = f"did you mean `{alike}`? " if alike else ""
-    listed = ", ".join(table.columns) or "none"
-    if table.name == MAPPING:  # to Python, which has no arguments NAME=COLUMN
-        help = f"{meant}the names given are {listed}; call it `{name}`"
-        return Diagnostic("D0104", message, place=table.name, help=help)
-    help = f"{meant}the columns are {listed}; bind one: {_binding(name, alike or 'COLUMN')}"
-    return Diagnostic("D0104", message, place=table.name, help=help)
-
-
-def unknown_unit(
-    table: Table, name: str, column: str, unit: str, factors: UnitFactors | None
-) -> Diagnostic:
-    """The message about a unit of a column that is not known; D0112.
-
-    Args:
-        table: the table.
-        name: the variable or output that is bound to the column.
-        column: the column, without the unit.
-        unit: the unknown unit.
-        factors: the unit of the variable as (unit name, power) pairs; None without a unit.
-    """
-    meant = meant_unit(unit, size_and_dimension(factors)[1]) if factors else None
-    help = UNITS_OF_COLUMNS
-    if meant is not None:
-        written = f"{column} [{meant}]"
-        in_header = bool(table.units.get(column))
-        next_step = (
-            f"write it into the header, `{written}`"
-            if in_header
-            else f"bind it: {_binding(name, written)}"
-        )
-        help = f"did you mean `{meant}`? {next_step}; {help}"
-    message = f"column {column}: `{unit}` is not a unit"
-    return Diagnostic("D0112", message, place=f"{table.name} column {column}", help=help)
-
-
-def _binding(name: str, column: str) -> str:
-    """NAME=COLUMN as it is typed on a command line."""
-    text = f"{name}={column}"
-    return text if re.fullmatch(r"[\w=.,:/+-]+", text) else f"'{text}'"

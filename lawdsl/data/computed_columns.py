@@ -66,7 +66,12 @@ def with_computed_columns(
             units |= {text: unit} if unit else {}
     if not added:
         return table
-    return replace(table, columns={**table.columns, **added}, units={**table.units, **units})
+    return replace(
+        table,
+        columns={**table.columns, **added},
+        units={**table.units, **units},
+        computed=table.computed | frozenset(added),
+    )
 
 
 def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
@@ -114,9 +119,9 @@ def _check_columns(table: Table, name: str, source: str, unit: str, used: Iterab
 
 
 def _no_column(table: Table, column: str, binding: str) -> Diagnostic:
-    alike = nearest(column, table.columns)
+    alike = nearest(column, table.source_columns)
     meant = f"did you mean `{alike}`? " if alike else ""
-    help = f"{meant}the columns are {', '.join(table.columns)}"
+    help = f"{meant}the columns are {', '.join(table.source_columns)}"
     message = f"unknown column `{column}` for `{binding}`"
     return Diagnostic("D0104", message, place=table.name, help=help)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import conversion, readable_rows
-from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import (
     Array,
     Codes,
@@ -18,6 +17,7 @@ from lawdsl.data.evaluations import (
     rounded_to_six_digits,
     row_codes,
 )
+from lawdsl.data.missing_columns import no_column
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.symbols import Declarations, Measure
 

@@ -12,7 +12,6 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import read
 from lawdsl.data.averaging import means_of
 from lawdsl.data.binding import conversion
-from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import rounded_to_six_digits
 from lawdsl.data.means import Means, Point
 from lawdsl.data.measure_findings import averaging_warnings, interpolation_warnings
@@ -22,6 +21,7 @@ from lawdsl.data.measure_rows import (
     rows_of,
     rows_with_labels,
 )
+from lawdsl.data.missing_columns import no_column
 from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.constants import Value, value

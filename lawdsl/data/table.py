@@ -32,6 +32,7 @@ class Table:
         notes: the comment lines at the top of the file.
         typed: whether its columns have types, so that text is never a number; the cells of a CSV
             are all text, and are parsed as numbers where they are used.
+        computed: the columns that bindings have added, which the source lacks.
     """
 
     name: str
@@ -40,6 +41,12 @@ class Table:
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
     typed: bool = True
+    computed: frozenset[str] = frozenset()
+
+    @property
+    def source_columns(self) -> list[str]:
+        """The columns of the source, as messages list them."""
+        return [name for name in self.columns if name not in self.computed]
 
     def __len__(self) -> int:
         return len(self.rows)

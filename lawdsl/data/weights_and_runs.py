@@ -46,6 +46,17 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
     return replace(table, columns=columns), WEIGHTS_COLUMN
 
 
+def other_columns(table: Table, name: str, what: str) -> str:
+    """The advice about a column that the table lacks: a similar one, or all; for a number, that a
+    column holds it.
+    """
+    if number(name.removesuffix("%").strip()) is not None:
+        return f"name a column: for one number in all rows, add a column with {name} in each row"
+    listed = f"the columns are {', '.join(table.source_columns)}"
+    alike = nearest(name, table.source_columns)
+    return f"did you mean `{alike}`? {listed}" if alike else listed
+
+
 def check_columns(table: Table, names: Sequence[str], what: str) -> None:
     """Raise an error for columns that the table lacks.
 
@@ -60,9 +71,7 @@ def check_columns(table: Table, names: Sequence[str], what: str) -> None:
     problems = []
     for name in names:
         if name not in table.columns:
-            alike = nearest(name, table.columns)
-            listed = f"the columns are {', '.join(table.columns)}"
-            help = f"did you mean `{alike}`? {listed}" if alike else listed
+            help = other_columns(table, name, what)
             message = f"unknown column `{name}` for the {what}"
             problems.append(Diagnostic("D0104", message, place=table.name, help=help))
     if problems:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from lawdsl.data.read import read_table
 from lawdsl.designing.runs.aim import Aim, aim_at_predictions
 from lawdsl.designing.runs.answers_as_targets import aim_at_answer
 from lawdsl.designing.runs.costs import inherited_conditions, pool_of_table
-from lawdsl.designing.runs.first_batch import first_runs
+from lawdsl.designing.runs.first_batch import first_runs, rows_of_first_fit
 from lawdsl.designing.runs.hypotheses import columns_for
+from lawdsl.designing.runs.measured_rows import at_one_label, measured_rows
 from lawdsl.designing.runs.next_runs import next_runs
-from lawdsl.designing.runs.pool import Pool
-from lawdsl.designing.runs.predictions_as_targets import check_point
+from lawdsl.designing.runs.pool import Pool, done_candidates
+from lawdsl.designing.runs.predictions_as_targets import check_point, with_left_out_shares
 from lawdsl.designing.runs.records import Design
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.fit import fit
@@ -86,21 +88,19 @@ def design(
     check_budget_and_stop(budget, stop)
     conditions = as_texts(where)
     bound = {**(columns or {}), **named_columns}
-    own = law if isinstance(law, Fit | Fits) else None
-    declared = None if own is not None else law if isinstance(law, Law) else load(str(law))
     points = [dict(target)] if isinstance(target, Mapping) else [dict(point) for point in target]
-    if own is None and runs is None:
-        assert declared is not None
-        pool = as_pool(candidates, declared, bound, cost, conditions)
-        table = pool.table
-        declared = with_settings_of(declared, table)
-        values = bind(
-            declared, table, columns_for(declared, bound, table), target=False, warn=False
-        )
-        return first_runs(declared, pool, values.columns, budget)
     options = {"claims": False, **(fit_options or {})}
-    if own is None:
-        assert declared is not None
+    if isinstance(law, Fit | Fits):
+        own = law
+    else:
+        declared = law if isinstance(law, Law) else load(str(law))
+        if not declared.indexed:  # its labels are known once there are rows
+            for point in points:
+                check_point(declared, point)
+        pool = as_pool(candidates, declared, bound, cost, conditions)
+        first = first_design(declared, pool, budget, runs, bound, conditions)
+        if first is not None:
+            return first
         own = fit(declared, runs, columns=bound, where=conditions, **options)
     read = (own.parts[0] if isinstance(own, Fits) else own).read_law()
     if not points:
@@ -108,19 +108,57 @@ def design(
         written = " ".join(f"{q.name}=…" for q in read.variables)
         help = f'name it: --target "{written}", or a question'
         raise LawdslError(Diagnostic("N0103", message, help=help))
+    points = [with_left_out_shares(own, point) for point in points]
     for point in points:
         check_point(read, point)
     others = [_rival(name, own, runs, options) for name in as_texts(rivals)]
     aim = aim_at_predictions(own, points, others, discrepancy)
-    first = own.parts[0] if isinstance(own, Fits) else own
+    part = own.parts[0] if isinstance(own, Fits) else own
     pool = as_pool(
         candidates,
         read,
-        {**first.data.columns, **bound},
+        {**part.data.columns, **bound},
         cost,
-        conditions or inherited_conditions(first),
+        conditions or inherited_conditions(part),
     )
     return _next(aim, pool, budget, stop, discrepancy, most, repeats)
+
+
+def first_design(
+    law: Law,
+    pool: Pool,
+    budget: float,
+    runs: Any = None,
+    columns: Mapping[str, str] | None = None,
+    where: Sequence[str] = (),
+) -> Design | None:
+    """The runs that the first fit of a law needs.
+
+    Args:
+        law: that is going to be fitted.
+        pool: the candidates.
+        budget: of all runs.
+        runs: the table of the runs so far; None for none.
+        columns: variable or output -> column.
+        where: conditions that the rows meet.
+
+    Returns:
+        The design; None where the runs so far have rows enough.
+
+    Raises:
+        LawdslError: a table that the law cannot use, or too few candidates (N0102, N0106).
+    """
+    bound = columns or {}
+    law, measured = measured_rows(law, runs, bound, where)
+    if measured.shape[1] >= rows_of_first_fit(law):
+        return None
+    law, table, bound = at_one_label(
+        with_settings_of(law, pool.table), pool.table, bound, target=False
+    )
+    values = bind(law, table, columns_for(law, bound, table), target=False, warn=False).columns
+    if pool.done is None:
+        pool = replace(pool, done=done_candidates(values, pool.rows, measured))
+    return first_runs(law, pool, values, budget)
 
 
 def design_for_question(

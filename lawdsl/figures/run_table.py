@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import counted
 from lawdsl.core.units import parse_unit, size_and_dimension
-from lawdsl.data.columns import no_column
+from lawdsl.data.missing_columns import no_column
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table, bad_rows
 

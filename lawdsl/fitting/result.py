@@ -245,7 +245,7 @@ class Fit(FitRecord, Presented, Exportable):
         problem, theta = self._posed(law, objective, table, columns)
         band = plain_band(problem, theta, self.spread, level)
         if amplitude:
-            surface = self.fitted_surface(law, theta)
+            surface = self.surface_of_spread
             with np.errstate(all="ignore"):  # an extrapolated law may be undefined
                 model = surface.law_error(amplitude)
                 model = model.widened(self.widening) if discrepancy == LEARNED else model
@@ -322,6 +322,16 @@ class Fit(FitRecord, Presented, Exportable):
             lambda columns, target: problem(columns, target, logs, None),
             penalty_of(self, law),
         )
+
+    @cached_property
+    def surface_of_spread(self) -> FittedSurface:
+        """The fitted law with all parameters of its covariance, at the rows that the fit stores.
+
+        Raises:
+            LawdslError: a fit without rows (F0134).
+        """
+        law = self.law_of_spread()
+        return self.fitted_surface(law, self.theta_of(law))
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""

@@ -10,6 +10,7 @@ from lawdsl.language.formulas import (
     check_formula,
     check_same_unit,
     check_varies,
+    is_infinite,
 )
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
@@ -28,6 +29,13 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     claim = statement.claim
     fresh = _fresh(scope, claim)
     match claim:
+        case tree.ComparisonNode(lhs, _, rhs) if is_infinite(lhs) or is_infinite(rhs):
+            bounded, infinite = (rhs, lhs) if is_infinite(lhs) else (lhs, rhs)
+            if isinstance(bounded, tree.Call) and bounded.function == "abs":
+                bounded = bounded.arguments[0]
+            help = f"write `{print_formula(bounded)} finite`"
+            scope.report("L0308", "nothing is compared with infinity", infinite.span, help)
+            return Claim(claim, (), "proved", scope.text, statement.span)
         case tree.ComparisonNode(lhs, _, rhs):
             one = check_formula(scope, lhs, CLAIM, fresh)
             other = check_formula(scope, rhs, CLAIM, fresh)

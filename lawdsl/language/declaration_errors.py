@@ -10,7 +10,7 @@ from lawdsl.core.units import known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.keywords import KEYWORDS, SIGNS
+from lawdsl.language.keywords import KEYWORDS, SECTIONS, SIGNS
 
 OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")
@@ -40,7 +40,9 @@ def _plain_name(text: str) -> str:
 
 def _header(p: ParseFailure) -> Explanation | None:
     """`law my study "title"`, `law study Loss on code`, `law "study"`, `law study-2`, `law study:`"""
-    if p.line[0].type != "KIND" or p.token.type == "$END" or p.token.value in KEYWORDS:
+    if p.line[0].type != "KIND" or p.token.type == "$END":
+        return None
+    if p.token.value in KEYWORDS and (p.position == 1 or p.token.value not in SECTIONS):
         return None
     kind, rest = p.statement, p.line[p.position :]
     title = next((i for i, word in enumerate(rest) if word.type == "STRING"), None)
@@ -51,10 +53,11 @@ def _header(p: ParseFailure) -> Explanation | None:
         return "L0201", message, help, (p.token,), replacing((p.token,), name)
     if p.position == 1:
         return None
-    words = [str(word) for word in p.line[1:] if word.type in ("NAME", "NUMBER")]
+    until = p.position + (len(rest) if title is None else title)
+    words = [str(word) for word in p.line[1:until] if re.fullmatch(r"\w+", str(word))]
     if title is not None and title > 0 or p.token.value in ("-", "/"):
         name = _plain_name("_".join(words))
-        parts = p.line[1 : p.position + (len(rest) if title is None else title)]
+        parts = p.line[1:until]
         message = f"the name of a {kind} is one word of letters, digits and `_`"
         return "L0201", message, f"write `{name}`", (p.token,), replacing(parts, name)
     if p.token.type == "NAME":

@@ -90,6 +90,8 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
                 message = f"`{name}` was declared as `{earlier.text}`"
                 scope.report("L0314", message, item.span, f"write `{earlier.text}` again")
             scope.symbols[name] = replace(earlier, bounds=earlier.bounds + bounds)
+        elif redeclared and domain is not None and scope.errors and not bounds:
+            continue  # a bound that is none has its message
         else:
             scope.declare(
                 Symbol(
@@ -238,6 +240,8 @@ def check_identity(scope: Scope, statement: tree.Identify) -> None:
             behind.add(name)
             waiting += names_used_by(scope.symbols[name])
     kinds = {scope.symbols[name].kind for name in behind}
+    if any(scope.excused(n) or n in scope.unknown_told for n in names_in(statement)):
+        return  # its line has a message
     if len(scope.diagnostics) == before and "parameter" not in kinds:
         help = "write a relation that one of the parameters that give the same law has"
         scope.report("L0319", "this is about no parameter", statement.span, help)

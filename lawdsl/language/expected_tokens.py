@@ -37,8 +37,8 @@ class ParseFailure:
     """The state of the parser at a syntax error.
 
     `token` is the unexpected token (`$END`: the line ends) and `line[position]` in its line;
-    `accepted` are the terminals that could have stood in its place, and `section` is the kind of the
-    file: law, question or pipeline.
+    `accepted` are the terminals that could have stood in its place, `section` is the kind of the
+    file: law, question or pipeline, and `has_header` says whether a line of it names that.
     """
 
     token: Token
@@ -46,6 +46,7 @@ class ParseFailure:
     position: int
     accepted: Mapping[str, str]
     section: str = "law"
+    has_header: bool = False
 
     @property
     def statement(self) -> str:

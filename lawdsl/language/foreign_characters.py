@@ -31,6 +31,7 @@ COMMAND = re.compile(r"\\([A-Za-z]+)")
 BRACED = re.compile(r"\\(sqrt|exp|log|ln)\{([^{}]*)\}")
 OPERATOR = re.compile(r"%[^%\s]{1,3}%|%%")
 PERCENTAGE = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?)[ ]?%")
+STRING_OR_COMMENT = re.compile(r'"[^"]*"|#.*')
 SIMPLE = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -109,9 +110,16 @@ def _percent(line: str, at: int) -> Remedy:
         if not line[:at].strip():
             return Remedy("comments begin with `#`", ((at, at + 1, "#"),), len(line))
         return Remedy("comments begin with `#`; write 0.1 for 10 %", (), len(line))
-    share = f"{float(found[1]) / 100:.12g}"
-    help = f"numbers have no percent sign: write {share}"
-    return Remedy(help, ((found.start(), found.end(), share),), at + 1)
+    plain = STRING_OR_COMMENT.sub(lambda match: " " * len(match[0]), line)
+    shares = tuple((m.start(), m.end(), _share(m)) for m in PERCENTAGE.finditer(plain))
+    if len(shares) == 1:
+        return Remedy(f"numbers have no percent sign: write {shares[0][2]}", shares, at + 1)
+    written = re.sub(r"\s+", " ", PERCENTAGE.sub(_share, STRING_OR_COMMENT.sub("", line))).strip()
+    return Remedy(f"numbers have no percent sign: write `{written}`", shares, len(line))
+
+
+def _share(percentage: re.Match[str]) -> str:
+    return f"{float(percentage[1]) / 100:.12g}"
 
 
 def _backslash(line: str, at: int) -> Remedy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from lark import Token
@@ -133,15 +134,15 @@ def _magnitude(p: ParseFailure) -> Explanation | None:
         if p.before.end_pos == p.token.start_pos and p.statement in WITH_NUMBERS:
             words = (p.before, p.token)
             edit = replacing(words, str(p.before))
-            return "L0203", "numbers have no letters", f"write `{p.before}`", words, edit
+            return "L0203", "a number has no suffix", f"write `{p.before}`", words, edit
     before, power = p.before, MAGNITUDES.get(str(p.token))
     if before is None or before.type != "NUMBER" or before.end_pos != p.token.start_pos:
         return None
     if power is None or p.statement not in WITH_NUMBERS:
         return None
-    written = f"{before}e{power}"
+    written = f"{before}e{power}" if power > 3 else f"{float(before) * 1000:.12g}"
     words = (before, p.token)
-    message = "numbers have no letters"
+    message = "a number has no prefix"
     return "L0203", message, f"write `{written}`", words, replacing(words, written)
 
 
@@ -254,8 +255,12 @@ def _sum_sign(p: ParseFailure) -> Explanation | None:
         index = p.before.partition("_")[2]
         end = next((i for i in range(p.position, len(p.line)) if _ends_sum(p, i)), len(p.line))
         if index and end > p.position:
-            term = "".join(str(word) for word in p.line[p.position : end]).replace(",", ", ")
-            written = f"sum({term} for {index})"
+            words = p.line[p.position : end]
+            term = str(words[0])
+            for one, two in pairwise(words):
+                factor = one.type in ("NAME", "NUMBER", "RSQB", "RPAR") and two.type == "NAME"
+                term += f"*{two}" if factor else str(two)
+            written = f"sum({term.replace(',', ', ')} for {index})"
             message = f"`{p.before}` is written as a function"
             edit = replacing((p.before, p.line[end - 1]), written)
             return "L0203", message, f"write `{written}`", (p.before,), edit

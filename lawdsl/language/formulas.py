@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from lawdsl.core.diagnostics import Edit, Span
-from lawdsl.core.units import PREFIXES, UNITS, canonical, with_si_prefix
+from lawdsl.core.units import PREFIXES, UNITS, canonical, size_and_dimension, with_si_prefix
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
+from lawdsl.language.foreign_functions import PRODUCTS
+from lawdsl.language.foreign_units import advice_on, prefix_of, spelled_out
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
-
-PREFIX_WORDS = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
+from lawdsl.language.unknown_functions import unknown_function
 
 
 def check_formula(
@@ -56,10 +58,12 @@ def check_formula(
                 check_named(scope, node, node.span, context, fresh)
             case tree.Call(_, arguments):
                 count = len(scope.diagnostics)
-                _check_call(scope, node, context)
+                _check_call(scope, node, context, formula, subscripts)
                 if len(scope.diagnostics) > count:  # one message for `t(i)` and `sum(t[i], i)`
                     argument_names = {a.text for a in arguments if isinstance(a, tree.Name)}
                     fresh |= argument_names & scope.indices.keys()
+                    if node.function in (*PRODUCTS, *keywords.AGGREGATES):  # and `dot(t[i], r)`
+                        fresh |= {tree.name_of(n) for n in _named(arguments)}
             case tree.Derivative():
                 _check_derivative(scope, node, context)
             case tree.Conditional() if not context.pieces:
@@ -92,6 +96,15 @@ def check_formula(
     return None if mistakes else powers
 
 
+def _named(formulas: Iterable[Formula]) -> Iterator[Named]:
+    for formula in formulas:
+        for node in tree.walk(formula):
+            if isinstance(node, tree.Element):
+                yield node
+            elif isinstance(node, tree.Name):
+                yield node.text
+
+
 def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
     """Report a value whose unit differs from the one that its place requires.
 
@@ -105,6 +118,31 @@ def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: S
     if one is not None and other is not None and one != other:
         message = f"the units differ: {what} is in {powers_text(one)}, this in {powers_text(other)}"
         scope.report("L0410", message, span, "convert one of them")
+
+
+def _told_at_setting(scope: Scope, limit: Formula, powers: Powers, of: str) -> bool:
+    """Whether a bound is a setting in another multiple of the unit; then its line has the message."""
+    symbol = scope.symbols.get(limit.text) if isinstance(limit, tree.Name) else None
+    unit = scope.units.get(of)
+    if symbol is None or symbol.kind != "setting" or not powers or not unit or powers == unit:
+        return False
+    known = number(scope, symbol.formula) if symbol.formula is not None else None
+    if known is None or any(p.denominator != 1 for p in (*powers.values(), *unit.values())):
+        return False
+    (size, kind), (wanted, other) = (
+        size_and_dimension((name, int(power)) for name, power in u.items()) for u in (powers, unit)
+    )
+    if kind != other:
+        return False
+    written = (
+        f"setting {symbol.name} = {float(known) * size / wanted:.12g} unit {powers_text(unit)}"
+    )
+    span = symbol.span
+    if symbol.name not in scope.declared_here:
+        return False
+    message = f"the units differ: `{symbol.name}` is in {powers_text(powers)}, `{of}` in {powers_text(unit)}"
+    scope.report("L0410", message, span, f"write `{written}`")
+    return True
 
 
 def number(scope: Scope, formula: Formula) -> Value:
@@ -144,6 +182,8 @@ def check_domain(
         return _check_choices(scope, domain, context, of)
     if isinstance(domain, tree.IntegerNode):
         return check_domain(scope, domain.interval, context, of, subscripts)
+    if (finite := _finite_sides(scope, domain, of)) is not None:
+        return finite
     if isinstance(domain, tree.BoundNode):
         relations: tuple[Relation, ...] = ((domain.relation, domain.limit),)
     else:
@@ -153,10 +193,55 @@ def check_domain(
         )
     for _, limit in relations:
         powers = check_formula(scope, limit, context, subscripts=subscripts)
-        check_same_unit(scope, scope.units.get(of), powers, f"`{of}`", limit.span)
+        if not _told_at_setting(scope, limit, powers, of):
+            check_same_unit(scope, scope.units.get(of), powers, f"`{of}`", limit.span)
     if context is CONDITION:
         check_nonempty(scope, relations, domain.span)
     return relations
+
+
+def is_infinite(formula: Formula) -> bool:
+    """Whether a formula is infinity, as this or another language writes it, with or without a sign.
+
+    Args:
+        formula: the formula.
+    """
+    if isinstance(formula, tree.Negative):
+        return is_infinite(formula.operand)
+    return isinstance(formula, tree.Name) and (
+        formula.text == "oo" or keywords.RENAMED.get(formula.text) == "oo"
+    )
+
+
+def _finite_sides(
+    scope: Scope, domain: tree.BoundNode | tree.IntervalNode, of: str
+) -> tuple[Relation, ...] | None:
+    """The relations of `in (-oo, oo)`, `in [0, oo)` or `< inf`, after a message; None of others."""
+    if isinstance(domain, tree.BoundNode):
+        sides = [(domain.relation, domain.limit)]
+    else:
+        sides = [
+            (">=" if domain.opening == "[" else ">", domain.lower),
+            ("<=" if domain.closing == "]" else "<", domain.upper),
+        ]
+    infinite = [limit for _, limit in sides if is_infinite(limit)]
+    if not infinite:
+        return None
+    kept = tuple((relation, limit) for relation, limit in sides if not is_infinite(limit))
+    bounds = ", ".join(f"{of} {relation} {print_formula(limit)}" for relation, limit in kept)
+    message = f"a domain has no bound `{print_formula(infinite[-1])}`"
+    help = f"write `{bounds}`" if kept else f"without a bound it takes every number: write `{of}`"
+    text, start = scope.text.text, domain.span.start
+    before = text[:start].rstrip()
+    if isinstance(domain, tree.IntervalNode):
+        before = before.removesuffix("in").rstrip()
+    written = f" {kept[0][0]} {print_formula(kept[0][1])}" if kept else ""
+    again = re.search(rf"(?<!\w){re.escape(of)}\s*[<>]=?[^,\n]*(,\s*{re.escape(of)})$", before)
+    if again and not kept:  # E > 0, E < oo
+        help, before = "leave it out", before[: again.start(1)]
+    edit = Edit(Span(len(before), domain.span.end), written)
+    scope.report("L0308", message, infinite[0].span, help, edits=[edit])
+    return kept
 
 
 def _check_choices(
@@ -214,13 +299,13 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
         if canonical(name) is None:
             names = [p + u for p in ("", *PREFIXES) for u in UNITS]
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
-            prefixed = with_si_prefix(name)
+            prefixed = with_si_prefix(name) or spelled_out(name)
             help = f"write `{prefixed}`" if prefixed else keywords.did_you_mean(name, names, listed)
-            if name.lower().rstrip("s") in PREFIX_WORDS:
-                prefix = PREFIX_WORDS[name.lower().rstrip("s")]
+            if prefix_of(name) is not None:
+                prefix = prefix_of(name)
                 help = f"write it as a prefix of the unit: `{prefix}param`, `{prefix}token`"
-            elif name in ("percent", "share", "fraction", "ratio", "dimensionless", "none", "one"):
-                help = "a share has no unit: leave it out"
+            elif (advice := advice_on(name)) is not None:
+                help = advice
             assert unit is not None
             edits = [Edit(scope.within(unit.span, name), prefixed)] if prefixed else []
             scope.report("L0409", f"unknown unit `{name}`", unit.span, help, edits=edits)
@@ -292,7 +377,13 @@ def _differentials(scope: Scope, *names: str) -> bool:
     )
 
 
-def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
+def _check_call(
+    scope: Scope,
+    node: tree.Call,
+    context: FormulaContext,
+    formula: Formula,
+    subscripts: tuple[str, ...],
+) -> None:
     function = node.function
     symbol = scope.symbols.get(function)
     if node.subscripts and (symbol is None or symbol.kind != "use"):
@@ -334,45 +425,7 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
         scope.report("L0304", f"`{function}` is not a function of formulas", node.span, help)
     elif function not in keywords.FUNCTIONS:
         if not scope.excused(function):
-            uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
-            alike = keywords.nearest(function, (*uses, *keywords.FUNCTIONS))
-            help = f"the functions are {', '.join(keywords.FUNCTIONS)}"
-            edits: tuple[Edit, ...] = ()
-            if uses:
-                help = f"the laws are {', '.join(uses)}, {help}"
-            if function in scope.declaration_spans:
-                help = f"write `{function}*(…)` for a product"
-            elif function in keywords.GRADIENTS and len(node.arguments) > 1:
-                names = [print_formula(argument) for argument in node.arguments]
-                help = f"write `diff({', '.join(names)})`"
-                if context in (CLAIM, TARGET):
-                    edits = (Edit(scope.within(node.span, function), "diff"),)
-            elif function in ("pow", "power", "Power") and len(node.arguments) == 2:
-                base, exponent = map(print_formula, node.arguments)
-                help, edits = (
-                    f"write `({base})^({exponent})`",
-                    (Edit(node.span, f"({base})^({exponent})"),),
-                )
-            elif function in keywords.RENAMED:
-                help = f"write `{keywords.RENAMED[function]}(…)`"
-                edits = (Edit(scope.within(node.span, function), keywords.RENAMED[function]),)
-            elif function == "log2" and len(node.arguments) == 1:
-                written = f"(log({print_formula(node.arguments[0])})/log(2))"
-                help, edits = f"write `{written[1:-1]}`", (Edit(node.span, written),)
-            elif function in keywords.INSTEAD:
-                help = f"write `{keywords.INSTEAD[function]}`"
-                if function in keywords.AGGREGATES and scope.indices:
-                    help = f"write `{function}(… for {next(iter(scope.indices))})`"
-            elif alike:
-                help = f"did you mean `{alike}`?"
-            message = f"unknown function `{function}`"
-            if function in keywords.AGGREGATES or function.partition("_")[0] in keywords.AGGREGATES:
-                message = f"`{function.partition('_')[0]}` runs over an index"
-                indices = [a.text for a in node.arguments if isinstance(a, tree.Name)]
-                index = next((n for n in (*indices, *scope.indices) if n in scope.indices), "j")
-                help = f"write `{function.partition('_')[0]}(… for {index})`"
-                help = help if scope.indices else f"declare an index, then {help}"
-            scope.report("L0304", message, node.span, help, edits=edits)
+            unknown_function(scope, node, context, formula, subscripts)
     else:
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:

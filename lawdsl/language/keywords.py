@@ -227,6 +227,11 @@ def section_of_text(text: str) -> str:
     return (nearest(first[1], SECTIONS) if first else None) or "law"
 
 
+def has_header(text: str) -> bool:
+    """Whether a line of a text names its section: `law chinchilla`."""
+    return _SECTION.search(text) is not None
+
+
 def statements_of(section: str) -> tuple[str, ...]:
     """The words that begin the statements of a section, but for its first line."""
     words = (*STATEMENTS[len(SECTIONS) :], *LEADING)

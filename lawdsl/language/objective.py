@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -37,7 +38,11 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         return None  # the name has its message
     if objective is None:
         span, help = _objective_advice(statement.objective, output)
-        scope.report("L0404", "this is not an objective", span or statement.span, help)
+        message = "this is not an objective"
+        named = _named_parameter(statement.objective)
+        if named is not None:
+            message, span = f"`{named}` is given by its place", scope.within(statement.span, named)
+        scope.report("L0404", message, span or statement.span, help)
     elif objective.choice is not None and not _can_be_chosen(
         scope, objective.choice, statement.span
     ):
@@ -75,8 +80,11 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
     if formula.keywords:
         name, value_given = formula.keywords[0]
         if name in row.parameters:
-            written = f"{formula.function}(log({output}), {print_formula(value_given)})"
-            return value_given.span, f"give it by its place: `{written}`"
+            of = print_formula(formula.arguments[0]) if formula.arguments else f"log({output})"
+            given = dict(formula.keywords)
+            values = [given[p] for p in row.parameters if p in given] or [value_given]
+            written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
+            return value_given.span, f"write `{written}`"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
     if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):
@@ -95,6 +103,14 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
     if len(formula.arguments) - 1 != len(row.parameters):
         return None, f"write {' or '.join(row.forms(output))}"
     return _bad_parameter(formula) or (None, help)
+
+
+def _named_parameter(formula: Formula) -> str | None:
+    """The parameter of a loss that is given by its name, as in `huber(log(L), delta = 1e-3)`."""
+    if not isinstance(formula, tree.Call) or formula.function not in LOSSES:
+        return None
+    names = [name for name, _ in formula.keywords]
+    return next((name for name in names if name in LOSSES[formula.function].parameters), None)
 
 
 def _names(formulas: Iterable[Formula]) -> set[str]:
@@ -264,11 +280,55 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
             if len(scope.diagnostics) == before:
                 _check_made_above(scope, target.name, target.less)
     try:
-        spread(statement.values)
+        points = spread(statement.values)
     except ValueError as error:
         listed = [v.span for v in statement.values if v is not None] or [statement.span]
         span = Span(listed[0].start, listed[-1].end)
         scope.report("L0405", str(error), span, "write as {-1, 0, ..., 5}")
+        return
+    _check_grid_inside(scope, statement, points)
+
+
+def _check_grid_inside(scope: Scope, statement: tree.StartGrid, points: tuple[float, ...]) -> None:
+    """Report the first value of a grid at which a parameter lies outside its numeric bounds."""
+    for formula in statement.targets:
+        target = read_target(formula)
+        symbol = scope.symbols.get(target.name) if target is not None else None
+        if target is None or symbol is None or target.less is not None:
+            continue
+        bounds = [(relation, number(scope, limit), limit) for relation, limit in symbol.bounds]
+        outside: dict[float, str] = {}
+        for point in points:
+            start = math.exp(min(point, MAX_LOG)) if target.log else point
+            for relation, bound, limit in bounds:
+                if bound is not None and not RELATIONS[relation](start, bound):
+                    outside.setdefault(point, f"{symbol.name} {relation} {print_formula(limit)}")
+        if not outside:
+            continue
+        first = next(iter(outside))
+        listed = [(v, number(scope, v)) for v in statement.values if v is not None]
+        spans = [v.span for v, known in listed if known is not None and float(known) == first]
+        span = spans[0] if spans else Span(listed[0][0].span.start, listed[-1][0].span.end)
+        said = f"{print_formula(formula)} = {first:g}"
+        message = f"the start {said} is outside the domain of `{symbol.name}`: {outside[first]}"
+        inside = [point for point in points if point not in outside]
+        help = f"choose starts with {outside[first]}"
+        if inside:
+            targets = ", ".join(map(print_formula, statement.targets))
+            help = f"write `start {targets} in {_grid_text(inside)}`"
+        scope.report("L0405", message, span, help)
+        return
+
+
+MAX_LOG = 709.0  # the logarithm of the largest number
+
+
+def _grid_text(points: Sequence[float]) -> str:
+    """A grid as it is written, with dots where its steps are equal."""
+    steps = {round(b - a, 12) for a, b in itertools.pairwise(points)}
+    if len(points) > 3 and len(steps) == 1:
+        return f"{{{points[0]:g}, {points[1]:g}, ..., {points[-1]:g}}}"
+    return f"{{{', '.join(f'{point:g}' for point in points)}}}"
 
 
 def check_point(scope: Scope, statement: tree.StartPoint) -> None:
@@ -298,7 +358,7 @@ def _from_keyword(scope: Scope, statement: tree.StartPoint) -> Span:
 
 
 def _check_inside(scope: Scope, symbol: Symbol | None, formula: Formula) -> None:
-    """Warn about a start outside the numeric bounds of its parameter."""
+    """Report a start outside the numeric bounds of its parameter."""
     start = number(scope, formula)
     if symbol is None or start is None:
         return
@@ -308,7 +368,7 @@ def _check_inside(scope: Scope, symbol: Symbol | None, formula: Formula) -> None
             continue
         message = f"the start {print_formula(formula)} is outside the domain of `{symbol.name}`"
         help = f"choose one with {symbol.name} {relation} {print_formula(limit)}"
-        scope.report("L0405", message, formula.span, help, severity="warning")
+        scope.report("L0405", message, formula.span, help)
         return
 
 

@@ -24,11 +24,23 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
+from lawdsl.language.foreign_lines import SEVERAL_LINES_RULES, WHOLE_LINE_RULES
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.suggestions import advised, sensible, with_suggestion
 from lawdsl.language.syntax_errors import unexpected
-from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
+from lawdsl.language.tree import (
+    Definition,
+    Formula,
+    Number,
+    SourceLine,
+    Statement,
+    SyntaxTree,
+    UnitOf,
+    children,
+    walk,
+)
+from lawdsl.language.whole_lines import Line, explained
 
 MAX_MISTAKES_IN_LINE = 20  # that are corrected together
 MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a correction
@@ -87,10 +99,15 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
         statement = None
         if line.tokens:
             statement, mistakes = _statement(line, source)
+            meant = None if statement is not None else _whole_line(line, source)
+            if meant is not None:
+                explained_span, mistakes = meant
+                diagnostics = [d for d in diagnostics if not _within(d, explained_span)]
             diagnostics += mistakes
             if statement is None:
                 unread_names |= _names(line, source)
-                if any(token.type == "ILLEGAL" for token in line.tokens):
+                illegal_here = any(token.type == "ILLEGAL" for token in line.tokens)
+                if illegal_here and meant is None:
                     diagnostics = with_suggestion(diagnostics, line.tokens, source, _parses, _lexed)
         lines.append(SourceLine(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > size_limits.MAX_ERRORS:
@@ -98,6 +115,45 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             unread_names.add(ANYTHING)
             break
     return SyntaxTree(tuple(lines), frozenset(unread_names)), diagnostics
+
+
+def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]] | None:
+    """The place of a line and its one message, where the form of the whole line says what is meant."""
+    span = span_of(line.tokens)
+    end = source.text.find("\n", span.end)
+    text = source.text[span.start : end if end > 0 else None]
+    lexed = list(LexerThread.from_text(_lexer(), text).lex(None))  # type: ignore[no-untyped-call]
+    comment = next((token for token in lexed if token.type == "COMMENT"), None)
+    if comment is not None:
+        text = text[: comment.start_pos]
+        if "\n" in source.text[span.start : span.end]:
+            return None
+    words = [t for t in lexed if t.type not in ("SPACE", "COMMENT", "NEWLINE")]
+    if not words or _parses(text):
+        return None
+    kind = section_of_text(source.text)
+    words = words[:-1] if len(words) > 1 and words[-1].value == ";" else words
+    whole = Line(
+        text.rstrip().rstrip(";").rstrip(), words, source.text, span.start, kind, _parses, _formula
+    )
+    rules = SEVERAL_LINES_RULES if "\n" in whole.text else WHOLE_LINE_RULES
+    found = explained(whole, rules, source)
+    return None if found is None else (Span(span.start, span.start + len(text)), list(found))
+
+
+def _within(diagnostic: Diagnostic, span: Span) -> bool:
+    return diagnostic.span is not None and span.start <= diagnostic.span.start < span.end
+
+
+def _formula(text: str) -> Formula | None:
+    """The syntax tree of a formula; None for another text."""
+    words = _lexed(text)
+    if not words or any(word.type == "ILLEGAL" for word in words) or len(words) > 500:
+        return None
+    found, failed, _ = _tree_of(_with_types(_lexed(f"let x = {text}")))
+    if failed is not None or not isinstance(found, Definition) or found.unit or found.doc:
+        return None
+    return found.formula
 
 
 def _names(line: LogicalLine, source: Text) -> set[str]:

@@ -19,6 +19,7 @@ from lawdsl.language.fix_and_tie import fix_and_tie, starts_of_free
 from lawdsl.language.formula_sizes import check_sizes, sizes_of
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.measures import check_measures
+from lawdsl.language.misdeclared import corrected
 from lawdsl.language.objective import (
     check_grid,
     check_objective,
@@ -71,6 +72,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     header, body = header_and_body(scope, statements, "law")
     if body is None:
         return None
+    extends = any(isinstance(s, tree.Extends) for s in body)
+    body = corrected(scope, body, extends=extends)
     base = _extended(scope, body)
     look_ahead(scope, body)
     output: Symbol | None = None

@@ -17,6 +17,7 @@ from lawdsl.core.diagnostics import (
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
+from lawdsl.language.likely_declarations import likely_declaration
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 
@@ -24,6 +25,9 @@ TURNED = re.compile(r"\s*([<>]=?)\s*([A-Za-z_]\w*)")
 """`D_min <= D`, where D is declared."""
 HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
+LAW_DECLARATIONS = "`parameter {0}` or `variable {0}`"
+DIGITS = {"O": "0", "o": "0", "l": "1", "I": "1"}
+"""Letters that look like digits."""
 
 
 class TooManyMistakes(Exception):
@@ -69,6 +73,8 @@ ARGUMENT = FormulaContext(
 UNKNOWN = FormulaContext("the domain of an unknown", ("given", "setting", "let"))
 QUESTION_CONTEXTS = (QUESTION, ARGUMENT)
 ANY = FormulaContext("this", (*_LAW, "output"))
+NUMERIC_CONTEXTS = (SETTING, VARIABLE, GIVEN, PARAMETER, CONDITION, POINT, GRID, APPROACH, UNKNOWN)
+"""Where numbers stand, as a rule."""
 CONSTANT_CONTEXTS = (
     PARAMETER,
     GRID,
@@ -112,7 +118,7 @@ class Scope:
     options: bool = False  # whether the text is that of options, which declare nothing
     unknown_told: set[str] = field(default_factory=set)  # unknown names that have their message
     equation_unread: bool = False  # whether the equation is in a line that could not be read
-    unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
+    unknown: str = LAW_DECLARATIONS  # what an unknown name may be declared as
 
     def report(
         self,
@@ -300,6 +306,10 @@ class Scope:
                     "L0301", f"`{name}` is not a number", span, "write a number, or leave it out"
                 )
                 return
+            if name in DIGITS and (name in "Oo" or context in NUMERIC_CONTEXTS):
+                help = f"did you mean the number `{DIGITS[name]}`?"
+                self.report("L0301", f"unknown name `{name}`", span, help)
+                return
             if written == "oo" and not context.endless:
                 help = "leave that side open: write the other bound alone, as `x > 0`"
                 edits = self._open_side(span)
@@ -390,6 +400,8 @@ class Scope:
             return f"declare it above: `setting {name} = …`"
         if context in (PARAMETER, TIE, GRID, IDENTITY):
             return f"declare it above: `parameter {name}` or `setting {name} = …`"
+        if self.unknown == LAW_DECLARATIONS:
+            return likely_declaration(self.text.text, name)
         return f"declare it: {self.unknown.format(name)}"
 
     def declared_later(self, name: str, span: Span) -> None:

@@ -180,4 +180,12 @@ def check_unused(scope: Scope, output: str = "") -> None:
         if name not in scope.used and name != output:
             kind = scope.symbols[name].kind
             message = f"the {'law' if kind == 'use' else kind} `{name}` is never used"
-            scope.report("L0309", message, span, "remove it", severity="warning")
+            help = "remove it"
+            if name.lower() in keywords.SIGNS and kind in ("variable", "parameter"):
+                others = [n for n, s in scope.symbols.items() if s.kind == kind and n != name]
+                before = [
+                    n for n in others if scope.line(scope.symbols[n].span) == scope.line(span)
+                ]
+                sign = keywords.SIGNS[name.lower()]
+                help = f"a sign is written as a bound: `{(before or others or ['x'])[-1]} {sign}`"
+            scope.report("L0309", message, span, help, severity="warning")

@@ -253,6 +253,8 @@ def check_exchange(scope: Scope, trend: tree.TrendNode) -> None:
     assert against is not None
     both = isinstance(name, tree.Element) and isinstance(against, tree.Element)
     symbol = scope.symbols.get(tree.name_of(name))
+    if symbol is None and scope.excused(tree.name_of(name)):
+        return  # its line has a message
     if trend.word not in ("increasing", "decreasing"):
         message, help = f"`{trend.word}` is said of one name", "leave the `against` out"
     elif not both or symbol is None or not symbol.simplex or symbol.name != tree.name_of(against):

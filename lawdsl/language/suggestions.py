@@ -212,7 +212,10 @@ def with_suggestion(
         edited = edited.replace(char, written) if len(char) == 1 and char != '"' else edited
     if all(d.edits for d in own) and parses(edited):
         return list(diagnostics)
-    meant = suggestion(tokens, parses)
+    # a percentage is another number after its edit
+    meant = suggestion(
+        lex(edited) if "%" in again or any("%" in e for e in again) else tokens, parses
+    )
     if meant is None:
         return list(diagnostics)
     first = replace(own[0], help=_written(meant, tokens), edits=())

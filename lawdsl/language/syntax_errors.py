@@ -26,8 +26,10 @@ from lawdsl.language.keywords import (
     ORDERS,
     PIECEWISE,
     PLACED,
+    SECTIONS,
     TRENDS,
     function_named,
+    has_header,
     intended_statement,
     nearest,
     section_of_text,
@@ -51,7 +53,8 @@ def unexpected(
     """
     ended = token.type == "$END"
     position = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
-    stop = ParseFailure(token, line, position, accepted, section_of_text(source.text))
+    section, named = section_of_text(source.text), has_header(source.text)
+    stop = ParseFailure(token, line, position, accepted, section, named)
     code, message, help, words, *edits = next(
         explanation for rule in RULES if (explanation := rule(stop))
     )
@@ -169,7 +172,7 @@ def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation
             edit,
         )
     meant = intended_statement(str(first), p.section)
-    if meant is None:
+    if meant is None or (meant in SECTIONS and p.has_header):
         known = disjunction(statements_of(p.section))
         return "L0205", message, f"begin with {known}{_or_formula(p)}", (first,)
     edit = replacing((first,), meant)

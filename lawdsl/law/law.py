@@ -24,6 +24,7 @@ from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels, general
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.latex import law_latex
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
@@ -304,7 +305,7 @@ class Law(Presented, Exportable):
         names = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
             if name not in names:
-                raise self._lacks("setting", name, names)
+                raise self._lacks("setting", name, names, values[name])
         _check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
@@ -330,8 +331,17 @@ class Law(Presented, Exportable):
         _check_finite("parameter", values)
         return self._with(values)
 
-    def _lacks(self, kind: str, name: str, names: list[str]) -> LawdslError:
+    def _lacks(
+        self, kind: str, name: str, names: list[str], value: float | None = None
+    ) -> LawdslError:
         help = f"its {kind}s: {', '.join(names) or 'none'}"
+        if kind != "bound":
+            help = did_you_mean(name, names, help)
+        symbol = self.declarations.symbols.get(name)
+        if value is not None and symbol is not None and symbol.kind == "parameter":
+            help = f"`{name}` is a parameter: write --fix {name}={value:g}"
+        elif value is not None and symbol is not None and symbol.kind == "variable":
+            help = f'`{name}` is a variable: choose rows with --where "COLUMN = {value:g}"'
         return LawdslError(Diagnostic("L0301", f"`{self.name}` has no {kind} `{name}`", help=help))
 
     def _with(self, values: Mapping[str, float]) -> Law:

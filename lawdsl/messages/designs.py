@@ -48,4 +48,16 @@ DESIGNS: dict[str, Message] = {
         "A run costs 6·N·D by default, or what the column `cost` of the candidates says. Of laws without "
         "a model size and tokens the cost is given, as a formula of columns: `--cost 6*N*D`.",
     ),
+    "N0109": Message(
+        "a law of a question without columns",
+        "With --runs, or --loop, each law that the question uses is fitted to the table: say which columns "
+        "are its loss and its variables, "
+        '`--use "general L=L_general r=r_general"`, once for each name in the `uses` line of the question.',
+    ),
+    "N0110": Message(
+        "a file that is no selection of this sweep",
+        "`lawdsl design --loop` keeps the batch that it is running in a file, by default beside the sweep, "
+        "and goes on with it after an interruption. A file of another kind is not replaced: give another "
+        "name with -o.",
+    ),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.arrow_arrays import to_numpy
 from lawdsl.data.binding import conversion
-from lawdsl.data.columns import no_column
+from lawdsl.data.missing_columns import no_column
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.weights_and_runs import run_numbers
 from lawdsl.law.law import Law

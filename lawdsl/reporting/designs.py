@@ -21,12 +21,13 @@ METHODS = {
 }
 
 
-def show_design(design: Design, out: Console) -> None:
+def show_design(design: Design, out: Console, *, ended: bool = False) -> None:
     """Print a design: the targets now and after the batch, and its runs with cost and reason.
 
     Args:
         design: the design.
         out: where it is printed.
+        ended: whether its runs are not going to be made.
     """
     out.print(
         Text(f"{design.subject}: runs from {printable(design.candidates)}", style="bold"),
@@ -35,6 +36,9 @@ def show_design(design: Design, out: Console) -> None:
     unit = f" {design.unit}" if design.unit else ""
     spent = f"{design.spent:.3g} of {design.budget:.3g}{unit} spent"
     out.print(Text(f"  {design.done} candidates done, {design.pool} left; {spent}"), soft_wrap=True)
+    if design.compared is not None:
+        text = f"  batches of {design.compared:,} of them compared: those that teach most alone, and others"
+        out.print(Text(text), soft_wrap=True)
     if design.rivals:
         out.print(
             Text(f"  judged by {', '.join((design.subject, *design.rivals))}"), soft_wrap=True
@@ -48,6 +52,9 @@ def show_design(design: Design, out: Console) -> None:
     if not design.runs:
         reason = "no candidate is left" if not design.pool else "the budget affords no further run"
         out.print(f"{reason}; {_limits(design)}")
+        return
+    if ended:
+        out.print(_limits(design), soft_wrap=True)
         return
     count = len(design.runs)
     out.print(
@@ -108,6 +115,7 @@ def percent_text(half: float | None) -> str:
 def _limits(design: Design) -> str:
     """What no candidate can teach, and the precision if one stops now."""
     texts = []
+    which = "all candidates" if design.compared is None else f"these {design.compared:,}"
     for target in design.targets:
         name = f"{target.name}: " if len(design.targets) > 1 else ""
         texts.append(
@@ -116,7 +124,5 @@ def _limits(design: Design) -> str:
             else f"{name}not determined if you stop now"
         )
         if target.best is not None and math.isfinite(target.best):
-            texts[-1] += (
-                f", ± {percent(target.best)} is the least that all candidates together can reach"
-            )
+            texts[-1] += f", ± {percent(target.best)} is the least that {which} together can reach"
     return "; ".join(texts)

@@ -112,7 +112,7 @@ def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
     """
     listed = list(outcomes)
     out.print(_by_status(outcome["status"] for outcome in listed))
-    rest = [o for o in listed if o["status"] not in ("done", "left")]
+    rest = [o for o in listed if o["status"] not in ("done", "paused", "left")]
     if rest:
         rows = [
             (o["label"], o["status"], _or_none(o["step"]), printable(o["message"])) for o in rest

@@ -24,6 +24,7 @@ another process of the run has ended.
 FINISHED = "done.json"
 CHECKPOINTS = "checkpoints"
 FINAL = ("done", "diverged")  # not repeated, unlike other failures: the outcome would be the same
+PAUSED = "paused"  # a stable run of which no further step is wanted yet
 SWEEP = "LAWDSL_SWEEP"  # environment variable: the process of the sweep to which the run belongs
 
 

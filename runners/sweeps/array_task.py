@@ -17,7 +17,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import LawdslError, render
 
-from ..run.exit_status import WRONG
+from ..run.exit_status import PAUSED, WRONG
 from ..run.locks import array_task, named, release
 from ..spec import RunOrder, read_order
 from .local import LocalEngine
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         message = f"{outcome.run.label}: {outcome.status} {outcome.message}"
         print(message.rstrip(), file=sys.stderr)
     statuses = {outcome.status for outcome in outcomes}
-    if statuses == {"done"}:
+    if statuses <= {"done", PAUSED}:
         return 0
     return stop.code if stop.count and statuses & {"stopped", "left"} else 1
 
@@ -57,8 +57,8 @@ def _execute(
     """The outcomes of the runs; None on nodes other than the first."""
     policy = Policy(listing["retries"], listing["halve"], listing["steal"])
     local = LocalEngine(this_machine(), 1, policy, tuple(listing["worker"]))
-    outcomes = [RunOutcome(r, r.state.status, r.state.message) for r in runs if r.state.final]
-    remaining = [run for run in runs if not run.state.final]
+    outcomes = [RunOutcome(r, r.state.status, r.state.message) for r in runs if r.complete]
+    remaining = [run for run in runs if not run.complete]
     if not remaining:
         return outcomes
     nodes = remaining[0].order.how.nodes
@@ -80,7 +80,7 @@ def _execute(
 def _planned(folder: Path, order: RunOrder) -> PlannedRun:
     """A planned run without an estimate of its cost."""
     training = order.run.training
-    tokens = training.steps * training.batch * training.sequence
+    tokens = order.last_step * training.batch * training.sequence
     return PlannedRun(order, folder, read_state(folder), tokens, 0.0, 0.0)
 
 

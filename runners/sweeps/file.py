@@ -52,7 +52,7 @@ dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k
 # A file may instead select runs of another sweep, in whose folder they are:
 #
 # extends = "sweep.toml"
-# only = ["0.2M_code=0.1_seed=1", "0.2M_code=0.5_seed=2"]
+# only = ["0.2M_code=0.1_seed=1", "0.2M_code=0.5_seed=2_steps=150"]   # a cell, a branch of one
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ class Columns(Record):
 class Selection(Record):
     """A file that selects runs of another sweep, as `lawdsl design` writes it.
 
-    `extends` is the path of the sweep, relative to this file; `only` are the labels of cells of its
-    grid, as `lawdsl run --dry-run` prints them without the ends of branches.
+    `extends` is the path of the sweep, relative to this file; `only` are labels of runs: of a cell of
+    the grid, with all its branches, or of a branch, with as much of its stable run as it needs.
     """
 
     extends: Annotated[str, Field(min_length=1)]

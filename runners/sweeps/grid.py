@@ -157,9 +157,10 @@ def _orders(
     stable run.
     """
     stable_folder = ""
-    for stage in sweep.stages[cell.model]:
+    for stage in sweep.stages_of(cell):
         order = _order(sweep, inputs, cell, stage, reference)
         if stage.branch_steps:
+            order = order.model_copy(update={"until": sweep.pause_of(cell)})
             stable_folder = folder_of(sweep, order, existing).name
         elif stage.begins:
             prefix = Prefix(folder=stable_folder, step=stage.begins)

@@ -70,6 +70,11 @@ class PlannedRun:
         return self.order.label
 
     @property
+    def complete(self) -> bool:
+        """Whether all that is asked of it is done."""
+        return self.state.completes(self.order)
+
+    @property
     def tokens_per_step(self) -> int:
         """Number of tokens per step."""
         return self.order.run.training.batch * self.order.run.training.sequence
@@ -140,7 +145,7 @@ class Plan(Presented):
     @property
     def to_do(self) -> list[PlannedRun]:
         """The unfinished runs, the longest first, to shorten the total time."""
-        unfinished = [run for run in self.runs if not run.state.final]
+        unfinished = [run for run in self.runs if not run.complete]
         return sorted(unfinished, key=_longest_first)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,12 +167,12 @@ class Plan(Presented):
                     "folder": str(run.folder),
                     "status": run.state.status,
                     "step": run.state.step,
-                    "steps": run.order.run.training.steps,
+                    "steps": run.order.last_step,
                     "begins": run.begins,
                     "stable": bool(run.order.branch_steps),
                     "held": run.state.held_by or None,
                     "tokens": run.tokens,
-                    "D": run.order.run.training.steps * run.tokens_per_step,
+                    "D": run.order.last_step * run.tokens_per_step,
                     "domain": run.order.columns.get("domain"),
                     "shares": {n: float(s.fraction) for n, s in run.order.run.corpora.items()},
                     "losses": dict(run.state.losses),
@@ -220,7 +225,7 @@ def plan_of(
         _plan_run(order, folder, run_state, inputs, speeds, machine, jobs_per_gpu)
         for order, folder, run_state in zip(orders, folders, states, strict=True)
     )
-    unfinished = [run for run in runs if not run.state.final]
+    unfinished = [run for run in runs if not run.complete]
     queue = sorted(unfinished, key=_longest_first)
     needed, available = _estimated_bytes(unfinished, inputs, jobs), free_bytes(sweep.folder)
     room = disk_space_problem(
@@ -267,23 +272,35 @@ def _plan_run(
 ) -> PlannedRun:
     training, model = order.run.training, order.run.model.name
     begins = first_step(folder, order, run_state.final)
-    a_step = training.batch * training.sequence
-    per_token = inputs.models[model].flops_per_token(training.sequence)
-    validation = sum(
-        set_.windows(training.sequence) * training.sequence for set_ in inputs.validation.values()
-    )
-    evaluations = sum(step > begins or not begins for step in order.run.evaluate)
-    trained, measured = (training.steps - begins) * a_step, evaluations * validation
-    flops = per_token * (
-        trained + measured / 3
-    )  # a forward pass takes a third of the FLOP of an update
+    trained = (order.last_step - begins) * training.batch * training.sequence
+    flops = flops_until(order, order.last_step, inputs, begins)
     step = max(run_state.step, begins)
-    steps_left = 0 if run_state.final else training.steps - step
-    fraction_left = steps_left / (training.steps - begins)
+    steps_left = 0 if run_state.completes(order) else max(0, order.last_step - step)
+    fraction_left = steps_left / (order.last_step - begins)
     seconds = fraction_left * flops / speeds[model] + START_SECONDS * (fraction_left > 0)
     memory = run_memory(inputs.models[model], training, order.how, machine, jobs_per_gpu)
     uncounted = inputs.models[model].uncounted
     return PlannedRun(order, folder, run_state, trained, flops, seconds, begins, memory, uncounted)
+
+
+def flops_until(order: RunOrder, step: int, inputs: SweepInputs, begins: int = 0) -> float:
+    """FLOP of the training and evaluations of a run until a step.
+
+    Args:
+        order: its specification.
+        step: the last step.
+        inputs: the facts of the corpora and models of its sweep.
+        begins: the last step that is taken from a stable run instead of being trained.
+    """
+    training = order.run.training
+    a_step = training.batch * training.sequence
+    per_token = inputs.models[order.run.model.name].flops_per_token(training.sequence)
+    validation = sum(
+        set_.windows(training.sequence) * training.sequence for set_ in inputs.validation.values()
+    )
+    evaluations = sum(at <= step and (at > begins or not begins) for at in order.run.evaluate)
+    # a forward pass takes a third of the FLOP of an update
+    return per_token * ((step - begins) * a_step + evaluations * validation / 3)
 
 
 def _estimated_speeds(
@@ -344,7 +361,7 @@ def _corpus_demands(
         run, training = order.run, order.run.training
         windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
         mix = streams.mixture_of(run, windows)
-        rows = dict(zip(mix.names, streams.rows_drawn(mix, training.steps), strict=True))
+        rows = dict(zip(mix.names, streams.rows_drawn(mix, order.last_step), strict=True))
         for name, source in run.corpora.items():
             epochs = rows[name] / windows[name]
             needed = rows[name] * training.sequence
@@ -422,7 +439,7 @@ def _precedence(runs: Sequence[PlannedRun]) -> dict[int, tuple[int, float]]:
         folder = stable_folder(run.folder, run.order)
         if folder in numbers and run.begins:
             stable = runs[numbers[folder]]
-            step, steps = stable.state.step, stable.order.run.training.steps
+            step, steps = stable.state.step, stable.order.last_step
             part = (run.begins - step) / (steps - step) if steps > step else 0.0
             after[number] = (numbers[folder], max(0.0, part) * stable.seconds)
     return after

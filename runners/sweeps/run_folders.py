@@ -15,7 +15,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.exit_status import FINAL, FINISHED, write_end
+from ..run.exit_status import FINAL, FINISHED, PAUSED, write_end
 from ..run.locks import holder
 from ..run.metrics_log import POINTS
 from ..spec import ORDER, RunOrder, read_order, write_order
@@ -31,7 +31,7 @@ class RunState:
     """The progress of a run.
 
     Attributes:
-        status: new, begun, done, diverged, oom or failed.
+        status: new, begun, paused, done, diverged, oom or failed.
         step: the step of its newest row.
         tokens: number of tokens it was trained on at that row.
         rate: tokens per second when the newest row was written, if known.
@@ -54,6 +54,11 @@ class RunState:
     def final(self) -> bool:
         """Whether no work remains."""
         return self.status in FINAL
+
+    def completes(self, order: RunOrder) -> bool:
+        """Whether all that an order asks for is done: a stable run may be paused where it ends."""
+        paused = self.status == PAUSED and order.until is not None and self.step >= order.until
+        return self.final or paused
 
 
 def read_state(folder: Path) -> RunState:

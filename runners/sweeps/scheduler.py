@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.exit_status import FINAL, WRONG, newest_checkpoint, stopped
+from ..run.exit_status import FINAL, PAUSED, WRONG, newest_checkpoint, stopped
 from ..run.live import LIVE, LiveProgress, read_live
 from ..run.metrics_log import POINTS
 from ..run.step_plan import read_step_plan
@@ -37,7 +37,7 @@ class RunOutcome:
     """The outcome of a run.
 
     Attributes:
-        status: done, diverged, oom, failed; held by another process; stopped or left when the sweep
+        status: done, paused, diverged, oom, failed; held by another process; stopped or left when the sweep
             was stopped, or left when no machine remained for it.
         message: the cause, for the user.
         log: the last lines of its log, if it failed.
@@ -338,7 +338,7 @@ def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> RunOutcome |
     """Start the worker of a run, unless another sweep has completed the run or is executing it."""
     run = job.run
     now = read_state(run.folder)
-    if now.final:
+    if now.completes(run.order):
         job.tokens = run.tokens
         return RunOutcome(run, now.status, now.message)
     if holder := engine.lock_holder(job, now.held_by):
@@ -371,8 +371,8 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
     """The outcome of a run whose worker has ended; None if it is to be retried."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
-    if status in ("done", "diverged"):
-        job.tokens = run.tokens if status == "done" else job.tokens
+    if status in (*FINAL, PAUSED):
+        job.tokens = job.tokens if status == "diverged" else run.tokens
         return RunOutcome(run, status, message)
     # only now: a run that finished while it was requested to stop is done
     if stop.count:

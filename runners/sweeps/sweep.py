@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,8 @@ class Sweep:
         dlc: the run that determines k1, k2 and k3, and their unit in steps.
         export: folder of trained models, with {model} for the name.
         is_selection: whether it has some of the runs of a larger sweep, in whose folder they are.
+        wanted: label of a cell -> the suffixes of its branches that are selected; all where it has
+            no entry.
     """
 
     path: Path
@@ -87,6 +89,22 @@ class Sweep:
     dlc: tuple[GridRun, int] | None
     export: str | None
     is_selection: bool = False
+    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def stages_of(self, cell: GridRun) -> tuple[TrainingStage, ...]:
+        """The runs of a cell: all, or its stable run and the branches that are selected."""
+        stages, wanted = self.stages[cell.model], self.wanted.get(cell.label)
+        if wanted is None:
+            return stages
+        return tuple(s for s in stages if s.branch_steps or s.suffix in wanted)
+
+    def pause_of(self, cell: GridRun) -> int | None:
+        """The step after which the stable run of a cell is paused; None where it goes on to its end."""
+        stages = self.stages_of(cell)
+        if len(stages) == len(self.stages[cell.model]):
+            return None
+        last = max(stage.begins for stage in stages)
+        return None if last == stages[0].training.steps else last
 
 
 def read_sweep(path: Path) -> Sweep:
@@ -152,7 +170,13 @@ def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
         raise_mistakes(path, [sweep_diagnostic("extends", message, help)])
     sweep = read_sweep(base)
     cells = {cell.label: cell for cell in sweep.cells}
-    unknown = [label for label in chosen.only if label not in cells]
+    branches = {
+        cell.label + stage.suffix: (cell.label, stage.suffix)
+        for cell in sweep.cells
+        for stage in sweep.stages[cell.model]
+        if stage.begins
+    }
+    unknown = [label for label in chosen.only if label not in cells and label not in branches]
     raise_mistakes(
         path,
         [
@@ -160,18 +184,25 @@ def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
                 "only",
                 f"unknown run `{label}`",
                 did_you_mean(
-                    label, tuple(cells), f"`lawdsl run {chosen.extends} --dry-run` lists them"
+                    label,
+                    (*cells, *branches),
+                    f"`lawdsl run {chosen.extends} --dry-run` lists them",
                 ),
                 "R0104",
             )
             for label in unknown
         ],
     )
+    wanted: dict[str, set[str]] = {}
+    for label in chosen.only:
+        cell, suffix = branches.get(label, (label, ""))
+        wanted.setdefault(cell, set()).add(suffix)
     return replace(
         sweep,
         path=path,
-        cells=tuple(cells[label] for label in dict.fromkeys(chosen.only)),
+        cells=tuple(cells[label] for label in wanted),
         is_selection=True,
+        wanted={c: frozenset(suffixes) for c, suffixes in wanted.items() if "" not in suffixes},
     )
 
 

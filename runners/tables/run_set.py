@@ -124,7 +124,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     expected = {
         _described(sweep, cell, stage): stage.has_rows
         for cell in sweep.cells
-        for stage in sweep.stages[cell.model]
+        for stage in sweep.stages_of(cell)
     }
     gathered: dict[str, GatheredRun] = {}
     for run in _below(sweep.folder):

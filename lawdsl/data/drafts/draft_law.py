@@ -119,7 +119,7 @@ def _place(column: Column) -> int:
 
 
 def _check_bound(table: Table, bound: Mapping[str, str]) -> None:
-    from lawdsl.data.columns import no_column
+    from lawdsl.data.missing_columns import no_column
 
     missing = [(n, c) for n, c in bound.items() if c not in table.columns]
     if missing:

@@ -9,7 +9,7 @@ from being nothing but the cheapest runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,9 @@ Numbers = NDArray[np.int64]
 COST_POWER = 0.5
 EXCHANGE_PASSES = 2
 EXCHANGE_RTOL = 1e-6  # of the variance: a smaller gain is rounding
+Prices = Callable[[Sequence[int]], Array]
+"""Numbers of chosen runs -> what each run costs then, shape (runs,)."""
+
 BUDGET_RTOL = 1e-9  # a run that costs all that is left is affordable, whatever rounding says
 
 
@@ -91,6 +94,7 @@ def greedy(
     power: float = COST_POWER,
     available: Mask | None = None,
     most: int | None = None,
+    prices: Prices | None = None,
 ) -> list[Pick]:
     """Choose a batch; the hypotheses are conditioned on it.
 
@@ -102,6 +106,7 @@ def greedy(
         power: of the cost by which a drop is divided.
         available: which runs may be chosen, shape (runs,); None for all.
         most: the largest number of runs; None without a limit.
+        prices: what the runs cost once some are chosen; None for the same.
 
     Returns:
         The picks in the order in which they were chosen.
@@ -110,6 +115,7 @@ def greedy(
     trial = [h.copied() for h in hypotheses]
     left, chosen = budget * (1 + BUDGET_RTOL), list[int]()
     while most is None or len(chosen) < most:
+        costs = costs if prices is None else prices(chosen)
         numbers = np.flatnonzero(free & (costs <= left))
         if not len(numbers):
             break
@@ -120,7 +126,7 @@ def greedy(
         free[pick] = False
         left -= costs[pick]
         chosen.append(pick)
-    chosen = _exchanged(hypotheses, chosen, runs, costs, free)
+    chosen = _exchanged(hypotheses, chosen, runs, costs, free, prices)
     return sequence(hypotheses, chosen, runs)
 
 
@@ -146,6 +152,7 @@ def _exchanged(
     runs: Numbers,
     costs: Array,
     free: Mask,
+    prices: Prices | None = None,
 ) -> list[int]:
     """A batch in which runs are exchanged for others that cost no more and teach more together.
 
@@ -158,6 +165,7 @@ def _exchanged(
         for place, old in enumerate(batch):
             others = [h.copied() for h in hypotheses]
             rest = [number for number in batch if number != old]
+            costs = costs if prices is None else prices(rest)
             if rest:
                 for hypothesis in others:
                     hypothesis.observe(runs[rest].ravel())

@@ -13,11 +13,12 @@ from lawdsl.data.binding import bind, chosen_rows
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.table import Table
 from lawdsl.designing.runs.hypotheses import columns_for
+from lawdsl.designing.runs.measured_rows import at_one_label
 from lawdsl.designing.runs.pool import Pool, runs_of_table
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
 from lawdsl.fitting.result import Fit
-from lawdsl.law.law import Law
+from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
@@ -88,6 +89,12 @@ def names_column(condition: str, columns: Mapping[str, object]) -> bool:
     return name.strip().strip('"') in columns
 
 
+def _is_share(quantity: Quantity) -> bool:
+    """Whether a variable is a share of a mixture: a number without unit from 0 to 1."""
+    limits = {b.limit for b in quantity.bounds}
+    return quantity.unit is None and limits == {0, 1}
+
+
 def _costs(
     law: Law, table: Table, columns: Mapping[str, str], cost: str | None
 ) -> tuple[Array, str]:
@@ -102,6 +109,7 @@ def _costs(
         raise LawdslError(Diagnostic("N0108", message, place=table.name, help=help))
     if COST_COLUMN in table.columns:
         return table.numbers(COST_COLUMN), table.units.get(COST_COLUMN, "")
+    law, table, columns = at_one_label(law, table, columns, target=False)
     values = bind(law, table, columns_for(law, columns, table), target=False, warn=False).columns
     size = run_size(size_variables(law), values)
     names = [q.name for q in law.variables]
@@ -109,6 +117,8 @@ def _costs(
         return 10 ** size.log10(names, values), "FLOP"
     if {"N", "D"} <= set(names):
         return 6 * values[names.index("N")] * values[names.index("D")], ""
+    if all(map(_is_share, law.variables)):
+        return np.ones(len(table)), "runs"  # of one size: only the mixture differs
     message = "what a run costs is not known: the law has no model size and tokens"
     help = "say it with --cost, a product of columns such as 6*N*D, or give the table a column cost"
     raise LawdslError(Diagnostic("N0108", message, place=table.name, help=help))

@@ -7,6 +7,8 @@ from one another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,15 +26,18 @@ MIN_VALUES = 3  # of each variable: two do not tell a power from a constant and 
 CHOICE = 3  # cheap candidates for each run that is chosen
 
 
-def first_batch(law: Law, pool: Pool, columns: Array, budget: float, available: Mask) -> list[int]:
-    """Choose the first runs.
+def first_batch(
+    law: Law, pool: Pool, columns: Array, budget: float, available: Mask, done: Mask
+) -> list[int]:
+    """Choose the first runs, or those that a first fit still lacks.
 
     Args:
         law: that is going to be fitted.
         pool: the candidates.
         columns: the variables of the law at the candidate rows, shape (variables, rows).
-        budget: of all runs.
+        budget: what these runs may cost.
         available: which candidates are left, shape (runs,).
+        done: which are done, shape (runs,).
 
     Returns:
         Numbers of candidates, cheap ones first.
@@ -41,7 +46,7 @@ def first_batch(law: Law, pool: Pool, columns: Array, budget: float, available: 
         LawdslError: candidates of too few rows, or a budget for too few; N0106.
     """
     widths = np.sum(pool.rows >= 0, axis=1)
-    needed = len(law.parameters) + MORE_ROWS
+    needed = max(1, rows_of_first_fit(law) - int(np.sum(widths[done])))
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     points = columns[:, ends]
     order = np.flatnonzero(available)[np.argsort(pool.costs[available], kind="stable")]
@@ -49,20 +54,31 @@ def first_batch(law: Law, pool: Pool, columns: Array, budget: float, available: 
     cheap = order[: max(size, min(len(order), CHOICE * -(-needed // max(1, int(widths.max())))))]
     coordinates = grid_coordinates(points)
     chosen, rows = list[int](), 0
+    bought = np.flatnonzero(done).tolist()
+
+    def prices(picked: Sequence[int]) -> Array:
+        return pool.prices([*bought, *cheap[list(picked)].tolist()])[cheap]
+
     for number in spread_batch(
-        coordinates[cheap], pool.costs[cheap], budget, np.zeros((0, len(points)))
+        coordinates[cheap], prices(()), budget, coordinates[done], prices=prices
     ):
         chosen.append(int(cheap[number]))
         rows += int(widths[chosen[-1]])
         if rows >= needed:
             break
     if rows < needed:
+        more = "more" if done.any() else "at first"
         message = (
-            f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows at first"
+            f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows {more}"
         )
         help = f"the budget affords {rows}: raise it, or add cheaper candidates"
         raise LawdslError(Diagnostic("N0106", message, place=pool.name, help=help))
     return sorted(chosen, key=lambda number: float(pool.costs[number]))
+
+
+def rows_of_first_fit(law: Law) -> int:
+    """How many rows the first fit of a law has: two more than the law has parameters."""
+    return len(law.parameters) + MORE_ROWS
 
 
 def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
@@ -78,20 +94,30 @@ def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
         LawdslError: a budget below the cheapest run (N0102), or candidates to which the law cannot
             be fitted (N0106).
     """
-    available = np.ones(len(pool), dtype=np.bool_) if pool.done is None else ~pool.done
-    check_budget(pool, budget, available)
-    chosen = first_batch(law, pool, columns, budget, available)
+    done = np.zeros(len(pool), dtype=np.bool_) if pool.done is None else pool.done
+    bought = np.flatnonzero(done).tolist()
+    available, spent = ~done, pool.bill(bought)
+    check_budget(pool, budget)
+    chosen = first_batch(law, pool, columns, budget - spent, available, done)
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     runs = []
     for number in chosen:
         point = {q.name: float(columns[k, ends[number]]) for k, q in enumerate(law.variables)}
-        cost = float(pool.costs[number])
+        cost = float(pool.prices(bought)[number])
+        bought.append(number)
         reason = "cheap, and far from the others"
         runs.append(DesignedRun(pool.labels[number], point, cost, cost / budget, (), reason))
-    spent = float(np.sum(pool.costs[~available]))
-    name = law.name
     return Design(
-        name, pool.name, int(np.sum(available)), (), tuple(runs), "first", budget, spent, pool.unit
+        law.name,
+        pool.name,
+        int(np.sum(available)),
+        (),
+        tuple(runs),
+        "first",
+        budget,
+        spent,
+        pool.unit,
+        done=int(np.sum(done)),
     )
 
 

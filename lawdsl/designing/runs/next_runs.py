@@ -8,19 +8,28 @@ since it depends on the law least.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.aim import Aim
-from lawdsl.designing.runs.batch import Hypothesis, Pick, greedy, relative_variance, sequence
+from lawdsl.designing.runs.batch import (
+    COST_POWER,
+    Hypothesis,
+    Pick,
+    greedy,
+    relative_variance,
+    sequence,
+)
 from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
 from lawdsl.designing.runs.of_fit import surface_of
 from lawdsl.designing.runs.phases import next_allowance
 from lawdsl.designing.runs.pool import Pool, check_budget, done_candidates
 from lawdsl.designing.runs.reasons import Reasons
 from lawdsl.designing.runs.records import Design, DesignedRun, TargetEstimate
+from lawdsl.designing.runs.shortlist import shortened, shortlist
 from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
 from lawdsl.fitting.extrapolation.coordinates import coordinates
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -72,28 +81,50 @@ def next_runs(
     available = ~done
     if not repeats:
         available &= ~_repeats(columns, pool, surface.columns)
-    spent = float(np.sum(pool.costs[done]))
-    check_budget(pool, budget - spent, available)
+    bought = np.flatnonzero(done)
+    spent = pool.bill(bought)
+    check_budget(pool, budget)
+    left = int(np.sum(available))
+    kept = shortlist(aim.targets, pool, available, pool.prices(bought), amplitude, COST_POWER)
+    if len(kept) < left:
+        members = np.sort(np.concatenate([bought, kept]))
+        pool, done, available = shortened(pool, members), done[members], available[members]
+        columns, bought = (
+            candidate_columns(fit.law_of_spread(), fit, pool.table),
+            np.flatnonzero(done),
+        )
     now = [
         hypothesis_of(targets, pool, rest, amplitude)
         for targets, rest in zip(aim.targets, aim.rests, strict=True)
     ]
-    _check_relevance(now, pool, available)
+    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
+    if not precise:
+        _check_relevance(now, pool, available)
     before = [h.variance for h in now]
     best = relative_variance(_after(now, pool, np.flatnonzero(available)), before)
-    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
     picks: list[Pick] = []
     method, reasons = "criterion", list[str]()
     if not precise and available.any():
-        cheapest = float(np.min(pool.costs[available]))
+        costs = pool.prices(bought)
+        cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
-        limit = max(MIN_BATCH, int(np.sum(done)) // BATCH_PART) if most is None else most
-        picks, method = _batch(now, pool, columns, available, done, allowance, limit)
-        affordable = available & (pool.costs <= allowance * (1 + 1e-9))
+        limit = max(MIN_BATCH, _runs_so_far(surface, done) // BATCH_PART) if most is None else most
+        picks, method = _batch(
+            now, pool, columns, surface.columns, available, done, allowance, limit
+        )
+        affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
             picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
         )
-    return _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
+    design = _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
+    return replace(design, pool=left, compared=len(kept) if len(kept) < left else None)
+
+
+def _runs_so_far(surface: FittedSurface, done: Mask) -> int:
+    """The number of runs that are done: candidates, or others to which the law is fitted."""
+    runs = surface.runs
+    fitted = surface.columns.shape[1] if runs is None else len(np.unique(runs))
+    return max(int(np.sum(done)), fitted)
 
 
 def _repeats(columns: Array, pool: Pool, fitted: Array) -> Mask:
@@ -129,6 +160,7 @@ def _batch(
     now: Sequence[Hypothesis],
     pool: Pool,
     columns: Array,
+    fitted: Array,
     available: Mask,
     done: Mask,
     allowance: float,
@@ -136,13 +168,23 @@ def _batch(
 ) -> tuple[list[Pick], str]:
     """The batch by the criterion, or one that is spread where that is as good."""
     trial = [h.copied() for h in now]
-    picks = greedy(trial, pool.rows, pool.costs, allowance, available=available, most=limit)
+    bought = np.flatnonzero(done)
+
+    def prices(chosen: Sequence[int]) -> Array:
+        return pool.prices([*bought, *chosen])
+
+    costs = prices(())
+    picks = greedy(
+        trial, pool.rows, costs, allowance, available=available, most=limit, prices=prices
+    )
     if not picks:
         return [], "criterion"
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
-    z = grid_coordinates(columns[:, ends])
-    cost = float(np.sum(pool.costs[[p.candidate for p in picks]]))
-    spread = spread_batch(z, pool.costs, cost, z[done], available=available)
+    # far from the fitted rows, too, which need not be candidates
+    z = grid_coordinates(np.hstack([columns[:, ends], fitted]))
+    z, so_far = z[: len(pool)], z[len(pool) :]
+    cost = pool.bill([*bought, *(p.candidate for p in picks)]) - pool.bill(bought)
+    spread = spread_batch(z, costs, cost, so_far, available=available, prices=prices)
     spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
     if spread_picks:
         width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))
@@ -207,9 +249,10 @@ def _record(
     def halves(variance: Array) -> list[float | None]:
         return [narrowed(e.half, v) for e, v in zip(aim.estimates, variance, strict=True)]
 
-    runs = []
+    runs, bought = [], np.flatnonzero(done).tolist()
     for pick, reason in zip(picks, reasons, strict=True):
-        cost = float(pool.costs[pick.candidate])
+        cost = float(pool.prices(bought)[pick.candidate])
+        bought.append(pick.candidate)
         runs.append(
             DesignedRun(
                 pool.labels[pick.candidate],

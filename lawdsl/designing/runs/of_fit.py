@@ -18,8 +18,7 @@ Numbers = NDArray[np.int64]
 
 def surface_of(fit: Fit) -> FittedSurface:
     """The fitted law at the rows that its fit keeps."""
-    law = fit.law_of_spread()
-    return fit.fitted_surface(law, fit.theta_of(law))
+    return fit.surface_of_spread
 
 
 def posterior_of(

@@ -1,7 +1,9 @@
 """Candidate runs: a table of them, what each costs, and which are done.
 
 A candidate is a run: one row, or several that share a value in the column `run`, as the checkpoints
-of a run do. It costs what its dearest row costs: the rows before its end come free.
+of a run do. It costs what its dearest row costs: the rows before its end come free. Of a stable run
+with decay branches each branch is a candidate: it costs its decay, and the part of the stable run
+that no other branch has paid for.
 """
 
 from __future__ import annotations
@@ -37,6 +39,11 @@ class Pool:
         unit: of the costs.
         done: which runs are done already, as the candidates themselves say; shape (runs,).
         left_out: candidates that cannot be run, with the reason.
+        stems: the number of the stable run that each candidate branches from, -1 for none; None where
+            there are no branches.
+        trunks: the part of each cost that is the stable run until the branch, shape (runs,).
+        begun: how much of that is trained already, shape (runs,).
+        sunk: the cost of runs that were given up.
     """
 
     name: str
@@ -47,22 +54,44 @@ class Pool:
     unit: str = "FLOP"
     done: Mask | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
+    stems: Numbers | None = None
+    trunks: Array | None = None
+    begun: Array | None = None
+    sunk: float = 0.0
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def subset(self, chosen: Numbers) -> Pool:
-        """Some of the runs, with the rows of the whole table."""
-        return Pool(
-            self.name,
-            self.table,
-            tuple(self.labels[i] for i in chosen),
-            self.rows[chosen],
-            self.costs[chosen],
-            self.unit,
-            None if self.done is None else self.done[chosen],
-            self.left_out,
-        )
+    def prices(self, bought: Sequence[int] | Numbers) -> Array:
+        """What each run costs once others are done or chosen, shape (runs,).
+
+        Args:
+            bought: the numbers of those.
+        """
+        if self.stems is None or self.trunks is None:
+            return self.costs
+        paid = np.zeros(len(self)) if self.begun is None else self.begun.copy()
+        for number in bought:
+            if self.stems[number] >= 0:
+                same = self.stems == self.stems[number]
+                paid[same] = np.maximum(paid[same], self.trunks[number])
+        return np.asarray(self.costs - np.minimum(self.trunks, paid))
+
+    def bill(self, bought: Sequence[int] | Numbers) -> float:
+        """What some runs cost together, with stable runs that are begun and runs that were given up.
+
+        Args:
+            bought: their numbers.
+        """
+        total = self.sunk
+        if self.stems is None or self.trunks is None:
+            return total + float(np.sum(self.costs[list(bought)]))
+        for stem in np.unique(self.stems[self.stems >= 0]):
+            same = self.stems == stem
+            chosen = [number for number in bought if same[number]]
+            begun = 0.0 if self.begun is None else float(np.max(self.begun[same]))
+            total += max(begun, float(np.max(self.trunks[chosen], initial=0.0)))
+        return total + float(np.sum(self.costs[list(bought)] - self.trunks[list(bought)]))
 
 
 def runs_of_table(table: Table) -> tuple[tuple[str, ...], Numbers]:
@@ -75,7 +104,10 @@ def runs_of_table(table: Table) -> tuple[tuple[str, ...], Numbers]:
     if RUN_COLUMN in table.columns and len(set(table.texts(RUN_COLUMN))) < count:
         texts = table.texts(RUN_COLUMN)
         order = tuple(dict.fromkeys(texts))
-        members = [[i for i, text in enumerate(texts) if text == label] for label in order]
+        of_label = dict[str, list[int]]()
+        for number, text in enumerate(texts):
+            of_label.setdefault(text, []).append(number)
+        members = [of_label[label] for label in order]
     else:
         order = _labels(table, count)
         members = [[i] for i in range(count)]
@@ -130,18 +162,16 @@ def done_candidates(candidates: Array, rows: Numbers, fitted: Array) -> Mask:
     return done
 
 
-def check_budget(pool: Pool, budget: float, available: Mask) -> None:
+def check_budget(pool: Pool, budget: float) -> None:
     """Refuse a budget below the cheapest run.
 
     Raises:
         LawdslError: N0102.
     """
-    if not available.any():
-        return
-    cheapest = float(np.min(pool.costs[available]))
-    if budget < cheapest * (1 - 1e-9):
+    cheapest = float(np.min(pool.costs, initial=np.inf))
+    if np.isfinite(cheapest) and budget < cheapest * (1 - 1e-9):
         message = f"the budget of {budget:.3g} {pool.unit} is below the cheapest candidate"
-        place = pool.labels[int(np.flatnonzero(available)[np.argmin(pool.costs[available])])]
+        place = pool.labels[int(np.argmin(pool.costs))]
         help = (
             f"`{place}` costs {cheapest:.3g} {pool.unit}: raise --budget, or add cheaper candidates"
         )

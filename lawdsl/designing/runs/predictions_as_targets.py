@@ -18,9 +18,41 @@ from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
 
+SUM_TOLERANCE = 1e-6
+
 Wrong = float | Literal["learned"] | None
 Point = Mapping[str, float]
 """Variable -> value, in the units of the law."""
+
+
+def with_left_out_shares(fit: Fit | Fits, point: Point) -> dict[str, float]:
+    """A point without the shares that the law of a fit writes as 1 minus the others.
+
+    All shares may be given, or all but one of them.
+
+    Args:
+        fit: of a law, whose variables may be shares of domains.
+        point: variable -> value.
+
+    Raises:
+        LawdslError: shares that do not sum to 1; N0103.
+    """
+    part = parts_of(fit)[0]
+    instance, result = part.law.instance, dict(point)
+    for variable, label in (instance.left_out if instance else {}).items():
+        own = [q.name for q in part.read_law().variables if q.name.startswith(f"{variable}[")]
+        names = [*own, f"{variable}[{label}]"]
+        missing = [name for name in names if name not in result]
+        if len(missing) == 1:
+            result[missing[0]] = 1 - sum(result[name] for name in names if name in result)
+        total = sum(result.get(name, 0.0) for name in names)
+        if not missing and abs(total - 1) > SUM_TOLERANCE:
+            message = f"the shares of the target sum to {total:.6g}, not to 1"
+            help = f"correct them, or leave one out: {', '.join(names)}"
+            raise LawdslError(Diagnostic("N0103", message, help=help))
+        if len(missing) <= 1:
+            del result[names[-1]]
+    return result
 
 
 def check_point(law: Law, point: Point) -> None:

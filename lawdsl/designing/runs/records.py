@@ -94,6 +94,8 @@ class Design(Presented):
         rivals: further laws by which the runs were judged.
         warnings: about the fits, the candidates and the targets.
         done: the number of candidates that are done.
+        compared: of very many candidates, how many were compared as batches; None for all.
+        command: the command line that made it; empty in Python.
     """
 
     subject: str
@@ -109,6 +111,8 @@ class Design(Presented):
     rivals: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = field(default=())
     done: int = 0
+    compared: int | None = None
+    command: str = ""
 
     @property
     def cost(self) -> float:
@@ -135,7 +139,9 @@ class Design(Presented):
             "candidates": self.candidates,
             "pool": self.pool,
             "done": self.done,
+            "compared": self.compared,
             "method": self.method,
+            "command": self.command,
             "certain": self.certain,
             "stop": self.stop,
             "budget": self.budget,

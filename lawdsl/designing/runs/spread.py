@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.designing.runs.batch import BUDGET_RTOL
+from lawdsl.designing.runs.batch import BUDGET_RTOL, Prices
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -41,6 +41,7 @@ def spread_batch(
     *,
     available: NDArray[np.bool_] | None = None,
     most: int | None = None,
+    prices: Prices | None = None,
 ) -> list[int]:
     """Choose runs that are far from one another and from those that are done.
 
@@ -51,6 +52,7 @@ def spread_batch(
         done: coordinates of the runs that are done, shape (runs, axes).
         available: which candidates may be chosen; None for all.
         most: the largest number of runs; None without a limit.
+        prices: what the candidates cost once some are chosen; None for the same.
 
     Returns:
         Numbers of candidates, in the order in which they were chosen.
@@ -61,6 +63,7 @@ def spread_batch(
         distance = np.minimum(distance, np.linalg.norm(coordinates - point, axis=1))
     chosen, left = list[int](), budget * (1 + BUDGET_RTOL)
     while most is None or len(chosen) < most:
+        costs = costs if prices is None else prices(chosen)
         numbers = np.flatnonzero(free & (costs <= left))
         if not len(numbers):
             break

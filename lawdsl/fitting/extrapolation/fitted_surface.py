@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +96,15 @@ class FittedSurface:
         return self.of_logarithms(columns, np.ones(columns.shape[1]))
 
     def law_error(self, amplitude: float) -> LawErrorModel:
-        """The error of the law, conditioned on all rows."""
-        return self.law_error_of_rows(np.arange(len(self.target)), self.theta, amplitude)
+        """The error of the law, conditioned on all rows; it is kept, since several tasks ask for it."""
+        if amplitude not in self._law_errors:
+            rows = np.arange(len(self.target))
+            self._law_errors[amplitude] = self.law_error_of_rows(rows, self.theta, amplitude)
+        return self._law_errors[amplitude]
+
+    @cached_property
+    def _law_errors(self) -> dict[float, LawErrorModel]:
+        return {}
 
     def law_error_of_rows(
         self, rows: NDArray[np.int64], theta: Array, amplitude: float

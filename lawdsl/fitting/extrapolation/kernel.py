@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+MANY_AXES = 4  # above so many the pairs of axes are not listed
+
 
 def kernel(a: Array, b: Array) -> Array:
     """The covariances of two sets of points.
@@ -35,7 +37,10 @@ def kernel(a: Array, b: Array) -> Array:
     np.exp(total, out=total)
     for j in range(a.shape[1]):
         total += integrated_brownian_motion(a[:, j][:, None], b[:, j])
-    if a.shape[1] > 1:
+    if a.shape[1] > MANY_AXES:
+        # the same sum: half the square of the sum over j, without the squares of each j
+        total += ((a @ b.T) ** 2 - (a**2) @ (b**2).T) / 2
+    elif a.shape[1] > 1:
         pairs = np.triu_indices(a.shape[1], 1)
         total += (a[:, pairs[0]] * a[:, pairs[1]]) @ (b[:, pairs[0]] * b[:, pairs[1]]).T
     return total

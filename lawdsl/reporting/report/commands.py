@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lawdsl.data.read import IN_MEMORY
+from lawdsl.designing.runs.records import Design
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.options import LEARNED, percentage_or_learned
 from lawdsl.fitting.result import Fit
@@ -38,9 +39,11 @@ def made_by(entries: Sequence[Entry], output: str) -> Iterator[Block]:
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [entry for entry in entries if entry.answers]
+    designs = [entry for entry in entries if isinstance(entry.result, Design)]
     lines = [fit_command(entry) for entry in fits]
     lines += [solve_command(entry, fits) for entry in answers]
-    files = [file_of(entry) for entry in (*fits, *answers)]
+    lines += [design_command(entry) for entry in designs]
+    files = [file_of(entry) for entry in (*fits, *answers, *designs)]
     lines.append(" ".join(["lawdsl report", *map(shlex.quote, files), "-o", shlex.quote(output)]))
     yield Paragraph("These commands make the report again, from the tables and laws named in them:")
     yield Code("\n".join(lines))
@@ -111,6 +114,16 @@ def _version(package: str) -> str:
 def file_of(entry: Entry) -> str:
     """The file of a result, or the file to which commands write it."""
     return entry.file or f"{entry.name.replace(' ', '_')}.json"
+
+
+def design_command(entry: Entry) -> str:
+    """The command that reproduces a design, as its document has it.
+
+    Args:
+        entry: a design.
+    """
+    command = entry.result.command or "lawdsl design … --json"
+    return f"{command} > {shlex.quote(file_of(entry))}"
 
 
 def fit_command(entry: Entry) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lawdsl.core.enumerations import abridged, conjunction
+from lawdsl.designing.runs.records import Design
 from lawdsl.fitting.verdicts import NEEDS
 from lawdsl.language.printer import print_unit
 from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
@@ -142,15 +143,20 @@ def _sections(
         yield Section("distrust", "What to distrust", blocks)
     if any(explorers):
         yield Section("explorer", "Try values", [Paragraph(EXPLORER)], *explorers)
-    if others:
-        blocks = [
-            block
-            for entry in others
-            for block in (
-                Heading(entry.name, 3),
-                *document_of(entry.result),
-                *pictures(entry.result, entry.name),
-            )
-        ]
+    designs = [entry for entry in others if isinstance(entry.result, Design)]
+    if designs:
+        blocks = [block for entry in designs for block in _further_blocks(entry)]
+        yield Section("design", "The next runs", blocks)
+    further = [entry for entry in others if entry not in designs]
+    if further:
+        blocks = [block for entry in further for block in _further_blocks(entry)]
         yield Section("further", "Further results", blocks)
-    yield Section("made", "How this report was made", list(made_by([*fits, *answers], output)))
+    made = list(made_by([*fits, *answers, *designs], output))
+    yield Section("made", "How this report was made", made)
+
+
+def _further_blocks(entry: Entry) -> Iterator[Block]:
+    """A result that is neither a fit nor an answer, with its figures."""
+    yield Heading(entry.name, 3)
+    yield from document_of(entry.result)
+    yield from pictures(entry.result, entry.name)

@@ -11,7 +11,16 @@ from lawdsl.core.optional_packages import missing
 from lawdsl.figures.draw import INSTALL, draw, kinds_of
 from lawdsl.reporting.documents.blocks import Block, Paragraph, Picture
 
-KINDS = ("fit", "residuals", "extrapolation", "answer", "comparison", "trends", "certificate")
+KINDS = (
+    "fit",
+    "residuals",
+    "extrapolation",
+    "answer",
+    "design",
+    "comparison",
+    "trends",
+    "certificate",
+)
 """The kinds of figures in reports."""
 DRAWING = ("altair", "vl_convert")
 

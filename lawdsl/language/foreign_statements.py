@@ -1,0 +1,484 @@
+"""Statements of other forms -> those that are meant: titles, keywords before equations, left sides.
+
+Also texts with quotes in them, several definitions in a line, limits as functions, and grids.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from lawdsl.core.diagnostics import Edit, Span
+from lawdsl.language import tree
+from lawdsl.language.foreign_conditions import COMMA, closing, parts_of
+from lawdsl.language.foreign_functions import MODULES, filled, renamed
+from lawdsl.language.keywords import (
+    DEFINING,
+    FUNCTIONS,
+    KEYWORDS,
+    LEADING,
+    PLACED,
+    function_named,
+)
+from lawdsl.language.printer import print_formula
+from lawdsl.language.whole_lines import STRING, Line, Meant, place
+
+TITLES = ("title", "description", "desc", "doc", "docs", "summary", "about", "caption", "subtitle")
+FORMULA_WORDS = (*DEFINING, *"formula equation expr expression prediction compute yields".split())
+"""Words before the formula of a law, with or without its name."""
+EQUATION_WORDS = (
+    *FORMULA_WORDS,
+    *"model eq equations law define result target response scaling_law curve".split(),
+)
+"""Words before the equation of a law that say that it is one."""
+INFINITE = r"(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|∞|\\infty)"
+RELATED = re.compile(r"\s*(?:==?|->|→|is|\\to)\s*")
+
+
+def _inner_quotes(line: Line) -> Iterator[Meant]:
+    """`law power "Loss of the "power" law"`: the text ends at the second quote."""
+    texts = list(STRING.finditer(line.text))
+    if len(texts) < 2 and r"\"" not in line.text or not texts:
+        return
+    if line.keyword in ("step", "index", "choose", "start", "uses", "extends", "measure"):
+        return
+    before, behind = line.text[: texts[0].start()].rstrip(), line.text[texts[0].end() :].strip()
+    if not before or before[-1] in "=({[,:" or before.endswith("unit") or before in KEYWORDS:
+        if before != "source":
+            return
+    if re.match(r"unit\b|in\b|[<>=#]", behind):
+        return
+    last = line.text.rindex('"')
+    inner = re.sub(r'[\\"]', "", line.text[texts[0].start() : last])
+    inner = re.sub(r"\s+", " ", inner).strip()
+    rest = line.text[last + 1 :]
+    if rest.strip():
+        return
+    written = f'{line.text[: texts[0].start()]}"{inner}"'
+    at = texts[0].end() - 1
+    message = 'the text ends at its second `"`'
+    help = f'leave the inner quotes out: `"{inner}"`'
+    yield Meant(message, (at, at + 1), written, help, safe=True)
+
+
+def _title(line: Line) -> Iterator[Meant]:
+    """`title "Loss against size"` on a line of its own"""
+    match = re.fullmatch(r'(\w+)\s*[:=]?\s*("[^"]*")\s*', line.text)
+    if match is None or match[1].lower() not in (*TITLES, "name"):
+        return
+    header = re.compile(r"^([ \t]*(law|question|pipeline)\s+[\w.]+)[ \t]*(\"[^\"\n]*\")?", re.M)
+    found = header.search(line.source)
+    if found is None:
+        if match[1].lower() != "name":
+            help = f"the title stands after the name: `{line.section} NAME {match[2]}`"
+            yield Meant(
+                f"unknown statement `{match[1]}`", (0, len(match[1])), "", help, code="L0205"
+            )
+        return
+    number = line.number(found.start())
+    message = f"the title stands after the name of the {found[2]}"
+    if found[3]:
+        help = f"remove this line, or correct the title on line {number}"
+        yield Meant(message, (0, len(match[1])), "", help, code="L0205")
+        return
+    head = re.sub(r"\s+", " ", found[1]).strip()
+    help = f"write `{head} {match[2]}` on line {number}, without this line"
+    end = line.start + len(line.text)
+    dropped = Span(line.start, min(end + 1, len(line.source)))
+    edits = (Edit(Span(found.end(1), found.end(1)), f" {match[2]}"), Edit(dropped, ""))
+    yield Meant(message, (0, len(match[1])), "", help, code="L0205", elsewhere=edits)
+
+
+def _equation_keyword(line: Line) -> Iterator[Meant]:
+    """`equation L = …`, `return …`, `def loss(N, D): return …`, `predict: …`"""
+    word = line.keyword
+    known = word in EQUATION_WORDS and (word != "law" or line.has_header)
+    if line.section != "law" or not known:
+        return
+    body = line.masked[len(word) :].strip()
+    named = re.match(
+        r"([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*(?:\([^)=]*\)\s*)?(?::=|=(?!=)|<-|~)\s*", body
+    )
+    if named and named[1] not in KEYWORDS and "return" not in body:
+        part = line.has_equation and named[1] != line.output
+        written = f"{'let ' if part else ''}{named[1]} = {body[named.end() :]}"
+        message = (
+            "a part of the law is declared with `let`"
+            if part
+            else "the equation of a law has no keyword"
+        )
+        yield Meant(message, (0, len(word)), line.unmasked(written), safe=True, code="L0205")
+        return
+    if word not in FORMULA_WORDS or line.has_equation:
+        return
+    returned = re.search(r"\breturn\s+(.+)$", body)
+    returned = returned or re.search(r":\s*([^:=]+)$|(?:=>|->)\s*(.+)$", body)
+    formula = next((g for g in returned.groups() if g), body) if returned else body
+    formula = formula.strip("{}; ")
+    if formula and (returned or not formula.startswith("(")):
+        written = line.unmasked(f"{line.output} = {formula.removeprefix('=').strip()}")
+        yield Meant(f"unknown statement `{word}`", (0, len(word)), written, code="L0205")
+
+
+def _where(line: Line) -> Iterator[Meant]:
+    """`where scale = …` below the equation that uses it"""
+    match = re.fullmatch(
+        r"(where|with|and|for|having|letting)\s+([A-Za-z_]\w*)\s*:?=\s*(.+)", line.text
+    )
+    if match is None or not line.parses(f"let {match[2]} = {match[3]}"):
+        return
+    offset = 0
+    used = re.compile(rf"(?<![\w\"]){re.escape(match[2])}(?!\w)")
+    for number, each in enumerate(line.source.split("\n"), start=1):
+        plain = re.sub(r'"[^"]*"|#.*', "", each)
+        if offset >= line.start:
+            break
+        if used.search(plain):
+            let = f"let {match[2]} = {match[3]}"
+            said = re.sub(r"\s+", " ", STRING.sub("", let)).strip()
+            help = f"write `{said}` above line {number}"
+            end = min(line.start + len(line.text) + 1, len(line.source))
+            edits = (
+                Edit(Span(offset, offset), f"{let}\n"),
+                Edit(Span(line.start, end), ""),
+            )
+            message = "a part of the law is declared by `let`, above the line that uses it"
+            yield Meant(message, (0, len(match[1])), "", help, code="L0205", elsewhere=edits)
+            return
+        offset += len(each) + 1
+
+
+def _several_definitions(line: Line) -> Iterator[Meant]:
+    """`let a = …, b = …`, `setting a = 1, b = 2`"""
+    if line.keyword not in ("let", "setting"):
+        return
+    body = line.masked[len(line.keyword) :].strip()
+    parts = [part.strip() for part in parts_of(body, re.compile(r"[,;]|\band\b"))]
+    named = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\s*=\s*\S")
+    if len(parts) < 2 or not all(named.match(part) for part in parts):
+        return
+    written = "\n".join(f"{line.keyword} {part}" for part in parts)
+    second = line.masked.find(parts[1])
+    message = f"a `{line.keyword}` line has one definition"
+    yield Meant(message, (second, second + 1), line.unmasked(written), safe=True)
+
+
+FUNCTION = re.compile(
+    r"([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*(?:=|<-|:=)\s*(?:function\s*\([^()]*\)\s*\{?|lambda\s+[\w\s,]+:|"
+    r"\\\([^()]*\)|\(?[\w\s,]+\)?\s*(?:=>|->))\s*(?:return\b)?\s*(.+?)\s*\}?"
+)
+
+
+def _function(line: Line) -> Iterator[Meant]:
+    """`L <- function(N, D) E + A/N^alpha`, `L = lambda N, D: E + A/N^alpha`"""
+    match = FUNCTION.fullmatch(line.masked)
+    if match is not None and match[1] not in KEYWORDS:
+        written = line.unmasked(f"{match[1]} = {match[2]}")
+        message = "a law is a formula, not a function"
+        yield Meant(message, (match.end(1), match.start(2)), written, code="L0203", safe=True)
+
+
+# Left sides
+
+
+def _left_side(line: Line) -> Iterator[Meant]:
+    """`log(L) = a - b*x`, `L - E = B/S^beta`, `L/E = …`"""
+    head = re.match(
+        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*|\s*\"[^\"]*\")*$",
+        line.masked,
+    )
+    if head is None or line.section != "law" or line.keyword in KEYWORDS - {"let"}:
+        return
+    if line.keyword in LEADING and len(line.words) > 1 and line.words[1].type == "NAME":
+        return
+    side = re.sub(r"^(\w+)\s+([A-Za-z_]\w*)$", r"\1(\2)", head[1])  # ln L
+    left, right = line.formula(side), line.formula(head[2])
+    if left is None or right is None or isinstance(left, (tree.Name, tree.Element)):
+        return
+    alone = _name(right)
+    if alone is not None and alone.partition("[")[0] not in line.declared:
+        written = line.unmasked(f"{alone} = {head[1]}{line.masked[head.end(2) :]}")
+        yield Meant(
+            "an equation begins with the name", (0, len(head[1])), written, code="L0205", safe=True
+        )
+        return
+    names = {n for node in tree.walk(left) if (n := _name(node)) is not None}
+    unknown = [n for n in names if n.partition("[")[0] not in line.declared]
+    if len(unknown) != 1:
+        return
+    solved = _solved(left, unknown[0], right)
+    if solved is None:
+        return
+    tail = line.masked[head.end(2) :]
+    written = line.unmasked(f"{unknown[0]} = {print_formula(solved)}{tail}")
+    message = "on the left of an equation stands one name"
+    yield Meant(message, (0, len(head[1])), written, code="L0205")
+
+
+def _name(node: tree.Node) -> str | None:
+    if isinstance(node, (tree.Name, tree.Element)):
+        return print_formula(node)
+    return None
+
+
+def _has(formula: tree.Formula, name: str) -> bool:
+    return sum(_name(node) == name for node in tree.walk(formula)) == 1
+
+
+def _solved(left: tree.Formula, name: str, right: tree.Formula) -> tree.Formula | None:
+    """What a name equals, where `left = right` and the name stands once in `left`."""
+    if _name(left) == name:
+        return right
+    minus_one = tree.Negative(tree.Number("1"))
+    match left:
+        case tree.Call("log" | "ln" | "Log", (of,), (), ()):
+            return _solved(of, name, tree.Call("exp", (right,)))
+        case tree.Call("log10", (of,), (), ()):
+            return _solved(of, name, tree.Power(tree.Number("10"), right))
+        case tree.Call("log2", (of,), (), ()):
+            return _solved(of, name, tree.Power(tree.Number("2"), right))
+        case tree.Call("exp", (of,), (), ()):
+            return _solved(of, name, tree.Call("log", (right,)))
+        case tree.Call("sqrt", (of,), (), ()):
+            return _solved(of, name, tree.Power(right, tree.Number("2")))
+        case tree.Negative(of):
+            return _solved(of, name, tree.Negative(right))
+        case tree.Sum(terms) if _has(left, name):
+            inside = next((s, t) for s, t in terms if _has(t, name))
+            others = [(s, t) for s, t in terms if t is not inside[1]]
+            back = {"+": "-", "-": "+"}
+            if inside[0] == "-":
+                moved = [*others, ("-", right)]
+            else:
+                moved = [("+" if back[s] == "+" else "-", t) for s, t in others]
+                first = [pair for pair in moved if pair[0] == "+"]
+                moved = [*first, ("+", right), *(pair for pair in moved if pair[0] == "-")]
+            return _solved(inside[1], name, tree.Sum(tuple(moved)))
+        case tree.Product(factors) if _has(left, name):
+            sign, of = next((s, t) for s, t in factors if _has(t, name))
+            rest = [(s, t) for s, t in factors if t is not of]
+            if sign == "*":
+                swapped = [("/" if s == "*" else "*", t) for s, t in rest]
+                above = [pair for pair in swapped if pair[0] == "*"]
+                below = [pair for pair in swapped if pair[0] == "/"]
+                return _solved(of, name, tree.Product((*above, ("*", right), *below)))
+            if rest and rest[0][0] == "*":
+                return _solved(of, name, tree.Product((*rest, ("/", right))))
+        case tree.Power(base, exponent) if _has(base, name):
+            power = tree.Product((("*", tree.Number("1")), ("/", exponent)))
+            if isinstance(exponent, tree.Negative):
+                power = tree.Product((("*", minus_one), ("/", exponent.operand)))
+            return _solved(base, name, tree.Power(right, power))
+    return None
+
+
+# Limits and grids
+
+
+def _limit_call(line: Line) -> Iterator[Meant]:
+    """`lim(L, N, oo, D, oo) = E`, `limit(L, N -> oo) = E`, `Limit[L, N -> Infinity] == E`"""
+    if line.keyword not in ("require", "assert", "ensure", "claim"):
+        return
+    match = re.search(
+        r"\b(?:sp\.|sympy\.)?(?:lim|limit|Lim|Limit)\s*[(\[](.*)[)\]](.*)$", line.masked
+    )
+    if match is None:
+        return
+    parts = [part.strip() for part in parts_of(match[1], COMMA)]
+    subject, rest = parts[0], parts[1:]
+    approaches: list[str] = []
+    while rest:
+        first = rest.pop(0).strip("{}()")
+        pair = re.fullmatch(r"([\w\[\], ]+?)\s*(?:->|→|=|\\to)\s*(.+)", first)
+        if pair:
+            approaches.append(f"{pair[1]} -> {_end(pair[2])}")
+        elif rest:
+            approaches.append(f"{first} -> {_end(rest.pop(0))}")
+        else:
+            return
+    related = RELATED.match(match[2])
+    target = match[2][related.end() :].strip() if related else "E"
+    if not approaches or not target:
+        return
+    written = f"require {subject} -> {target} as {', '.join(approaches)}"
+    at = line.text.find("lim") if "lim" in line.text else line.text.find("Lim")
+    yield Meant(
+        "a limit is written with `->`", (at, at + 3), line.unmasked(written), safe=bool(related)
+    )
+
+
+def _end(text: str) -> str:
+    text = text.strip(" {}()\"'")
+    return "oo" if re.fullmatch(rf"\+?{INFINITE}", text) else text
+
+
+def grid_of(text: str) -> str | None:
+    """The grid in braces that a range of another language is; None for another text.
+
+    The ends of Python's `range` and NumPy's `arange` are not in them; those of R's `seq`, of `linspace`
+    and of `0:5:25` are.
+
+    Args:
+        text: the range.
+    """
+    call = re.fullmatch(r"(?:\w+\.)*(\w+)\s*[(\[](.*)[)\]]\.?\w*\(?\)?", text.strip())
+    colons = re.fullmatch(
+        r"[\[(]?\s*([-\d.eE+]+)\s*:\s*([-\d.eE+]+)(?:\s*:\s*([-\d.eE+]+))?\s*[\])]?", text.strip()
+    )
+    try:
+        if colons:
+            first, second, last = colons.groups()
+            step = float(second) if last else 1.0
+            return _stepped(float(first), float(last or second), step)
+        if call is None:
+            return None
+        keys = dict(re.findall(r"(\w[\w.]*)\s*=\s*([-\d.eE+]+)", call[2]))
+        numbers = [float(part) for part in call[2].split(",") if "=" not in part]
+        name = call[1].lower()
+        if name in ("range", "arange") and call[1][0] != "R":
+            numbers = [0.0, *numbers] if len(numbers) == 1 else numbers
+            step = float(keys.get("step", numbers[2] if len(numbers) > 2 else 1))
+            count = math.ceil((numbers[1] - numbers[0]) / step - 1e-9) - 1
+            return _stepped(numbers[0], numbers[0] + count * step, step)
+        count_key = next(
+            (keys[k] for k in ("length.out", "length", "num", "n", "len") if k in keys), None
+        )
+        if name in ("seq", "range", "linspace"):
+            points = count_key or (
+                str(numbers[2]) if name == "linspace" and len(numbers) > 2 else None
+            )
+            if points is not None:
+                step = (numbers[1] - numbers[0]) / (float(points) - 1)
+            else:
+                step = float(keys.get("by", numbers[2] if len(numbers) > 2 else 1))
+            return _stepped(numbers[0], numbers[1], step)
+        if name in ("c", "list", "array", "tuple", "asarray", "set"):
+            return f"{{{', '.join(part.strip(' []') for part in call[2].split(','))}}}"
+    except (ValueError, ZeroDivisionError, IndexError):
+        return None
+    return None
+
+
+def _stepped(first: float, last: float, step: float) -> str | None:
+    count = (last - first) / step
+    if not 1 <= count <= 1000:
+        return None
+    last = first + math.floor(count + 1e-9) * step  # R's seq(0, 26, 5) ends at 25
+    numbers = [f"{first + i * step:.12g}" for i in range(min(round(count), 2) + 1)]
+    if count < 3.5 and abs(first + round(count) * step - last) < 1e-9:
+        numbers = [f"{first + i * step:.12g}" for i in range(round(count) + 1)]
+        return f"{{{', '.join(numbers)}}}"
+    return f"{{{numbers[0]}, {numbers[1]}, ..., {last:.12g}}}"
+
+
+def _grid(line: Line) -> Iterator[Meant]:
+    """`start log(A) in range(0, 30, 5)`, `start A = np.linspace(0, 1, 5)`"""
+    match = re.fullmatch(r"start\s+(.+?)(?:\s+in\s*|\s*=\s*)(.+)", line.text)
+    if line.keyword != "start" or match is None:
+        return
+    grid = grid_of(match[2].strip("{}") if ":" in match[2] else match[2])
+    if grid is not None:
+        at = match.start(2)
+        width = len(re.match(r"[\w.]*", match[2])[0]) or 1  # type: ignore[index]
+        written = f"{line.text[: match.end(1)]} in {grid}"
+        listed = re.match(r"(?:c|list|array|tuple)\b", match[2]) is not None
+        message = "a grid stands in braces"
+        if ":" in match[2]:
+            at, width, listed = line.text.index(":", at), 1, True
+            message = "a range is written with its first two numbers"
+        yield Meant(message, (at, at + width), written, safe=listed)
+
+
+def _hyphens(line: Line) -> Iterator[Meant]:
+    """`parameter alpha-N > 0`, `let D-eff = …`: names have no hyphens"""
+    kinds = ("variable", "parameter", "given", "choose", "setting", "let", "index", "fix", "prior")
+    if line.keyword not in kinds:
+        return
+    name = re.match(
+        r"\w+\s+([A-Za-z]\w*(?:-[A-Za-z0-9]\w*)+)(?=\s*(?:[,<>=\[\"]|in\b|unit\b|over\b|$))",
+        line.masked,
+    )
+    if name is None or re.match(r"(?i)non?-", name[1]):
+        return
+    plain = name[1].replace("-", "_")
+    if plain in PLACED or plain in KEYWORDS:
+        return
+    written = line.masked.replace(name[1], plain)
+    again = re.search(rf"(?<![\w-]){re.escape(name[1])}(?![\w-])", line.others)
+    help = f"write `{plain}`" + (", also where it is used" if again else "")
+    at = place(line, name[1])
+    hyphen = at[0] + name[1].index("-")
+    yield Meant(
+        "names have no hyphens", (hyphen, hyphen + 1), line.unmasked(written), help, safe=not again
+    )
+
+
+PREFIXED = re.compile(rf"(?<![\w.])(?:{'|'.join(MODULES)})(?:\.\w+)*\.(\w+)(?=\s*\()")
+
+
+def _prefixed_functions(line: Line) -> Iterator[Meant]:
+    """`np.log(N)`, `torch.relu(x)`, `math.pow(N, 2)`"""
+    first = PREFIXED.search(line.masked)
+    if first is None:
+        return
+    text = PREFIXED.sub(r"\1", line.masked)
+    for _ in range(12):
+        for call in reversed(list(re.finditer(r"(?<![\w.])([A-Za-z_]\w*)\(", text))):
+            end = closing(text, call.end() - 1)
+            arguments = [part.strip() for part in parts_of(text[call.end() : end], COMMA)]
+            formula = None if call[1] in FUNCTIONS else filled(call[1], arguments)
+            name = renamed(call[1])
+            if formula is not None:
+                alone = re.fullmatch(r"\w+\(([^()]|\([^()]*\))*\)", formula)
+                text = (
+                    text[: call.start()] + (formula if alone else f"({formula})") + text[end + 1 :]
+                )
+                break
+            if name is not None:
+                text = text[: call.start()] + name + text[call.end(1) :]
+                break
+        else:
+            break
+    message = "a dotted name is that of a law, not of a function"
+    yield Meant(message, first.span(), line.unmasked(text), safe=True)
+
+
+def _two_readings(line: Line) -> Iterator[Meant]:
+    """`log10 C/C1`: the argument of a function without brackets may end in two places"""
+    match = re.search(
+        rf"(?<![\w.])({'|'.join((*FUNCTIONS, 'ln'))})\s+([A-Za-z_]\w*(?:\[[^\]]*\])?|[\d.]+)"
+        r"(\s*[*/^]\s*[^\"+,=<>]*)",
+        line.masked,
+    )
+    if match is None:
+        return
+    name, short, rest = function_named(match[1]) or match[1], match[2], match[3]
+    end = next((i for i in range(len(rest)) if _closes(rest, i)), len(rest))
+    rest = re.split(r"\s+-|\s+unit\b", rest[:end])[0].rstrip()
+    help = f"write `{name}({short}{rest})` or `{name}({short}){rest}`"
+    message = f"the argument of `{match[1]}` stands in round brackets"
+    yield Meant(message, (match.start(), match.end(2)), "", help, code="L0203")
+
+
+def _closes(text: str, i: int) -> bool:
+    return text[i] in ")]}" and text[:i].count("(") + text[:i].count("[") <= sum(
+        text[:i].count(c) for c in ")]"
+    )
+
+
+RULES = (
+    _inner_quotes,
+    _title,
+    _hyphens,
+    _equation_keyword,
+    _where,
+    _function,
+    _several_definitions,
+    _two_readings,
+    _limit_call,
+    _grid,
+    _left_side,
+    _prefixed_functions,
+)
+"""The specific before the general."""

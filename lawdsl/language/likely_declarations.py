@@ -1,0 +1,51 @@
+"""An unknown name -> the declaration that the rest of the file makes likely: its kind and its bound."""
+
+from __future__ import annotations
+
+import re
+
+AS_POSITIVE = (
+    r"/\s*{0}(?![\w(])",
+    r"(?<![\w.]){0}(?:\[[^\]]*\])?\s*\^\s*(?![\d(]*\d+\b(?!\.))",
+    r"\blog(?:10)?\(\s*{0}(?![\w(])",
+    r"\^\s*\(?\s*-?\s*{0}(?![\w(])",
+    r"(?<![\w.]){0}\s*->\s*(?:oo|∞)",
+)
+"""Where a name stands that is above 0: a divisor, a base, an argument of a logarithm, an exponent."""
+
+AS_VARIABLE = (
+    r"/\s*∂{0}(?!\w)",
+    r"(?:increasing|decreasing|convex|concave)\s+in\s+{0}(?!\w)",
+    r"\bas\b[^\n]*(?<!\w){0}\s*->",
+    r"^\s*measure\s+{0}(?!\w)",
+    r"\bdiff\(\w+,[^)\n]*(?<!\w){0}(?!\w)",
+)
+"""Where a name stands that is a column of the data."""
+
+AS_PARAMETER = (r"^\s*(?:start|prior|fix|tie|identify)\b[^\n]*(?<![\w.]){0}(?!\w)",)
+"""Where a name stands that a fit finds."""
+
+
+def _stands(text: str, name: str, patterns: tuple[str, ...]) -> bool:
+    return any(re.search(p.format(re.escape(name)), text, re.MULTILINE) for p in patterns)
+
+
+def likely_declaration(text: str, name: str) -> str:
+    """The advice to declare a name, with its subscripts and its bound where these are evident.
+
+    Args:
+        text: the text of the file.
+        name: the name.
+    """
+    plain = re.sub(r'"[^"\n]*"|#[^\n]*', "", text)
+    element = re.search(rf"(?<![\w.]){re.escape(name)}(\[[A-Za-z_][\w, ]*\])", plain)
+    named = f"{name}{element[1]}" if element else name
+    bound = " > 0" if _stands(plain, name, AS_POSITIVE) else ""
+    column = f"`variable {named}{bound}` for a column of the data"
+    fitted = f"`parameter {named}{bound}` for a number that is fitted"
+    if _stands(plain, name, AS_PARAMETER):
+        return f"declare it above: `parameter {named}{bound}`"
+    first, second = (fitted, column)
+    if _stands(plain, name, AS_VARIABLE):
+        first, second = (column, fitted)
+    return f"declare it above: {first}, {second}"
