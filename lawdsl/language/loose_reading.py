@@ -7,7 +7,9 @@ suggested where it parses and keeps all names and numbers of the line (`suggesti
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 
 from lark import Token
@@ -37,9 +39,10 @@ from lawdsl.language.loose_words import (
 
 def _claim(words: Words) -> Iterator[str]:
     rest = list(words[1:])
-    if rest[0].value == "for" and "," in rest:  # for all t, L > 0
-        yield from _claim([words[0], *rest[index_of(rest, (",",)) + 1 :]])
-        yield f"require {joined(rest[index_of(rest, (',',)) + 1 :])}"
+    behind = rest[index_of(rest, (",",)) + 1 :]
+    if rest[0].value == "for" and behind:  # for all t, L > 0
+        yield from _claim([words[0], *behind])
+        yield f"require {joined(behind)}"
     yield from _trend(rest)
     text = joined(rest)
     derivative = re.sub(
@@ -92,8 +95,8 @@ def _trend(words: Words) -> Iterator[str]:
         if part
     ]
     tail = behind[condition + 1 :]
-    if tail and any(str(word).lower() in EACH for word in tail):
-        tail = [word for word in tail if str(word) in RELATIONS and False]
+    if any(str(word).lower() in EACH for word in tail):
+        tail = []
     trend = STEMS[str(words[place]).lower()[:6]]
     if place > 1 and [str(word) for word in words[place - 2 : place]] in (
         ["non", "-"],
@@ -217,9 +220,14 @@ def _start(words: Words) -> Iterator[str]:
             if not 2 <= third <= 100:
                 return
             if counted != "linspace":
-                ends = (10**first, 10**second) if counted == "logspace" else (first, second)
-                first, second = min(ends), max(ends)
-                ratio = (second / first) ** (1 / (third - 1)) if first > 0 else 1
+                if counted == "logspace":
+                    if max(first, second) > sys.float_info.max_10_exp:
+                        return
+                    first, second = 10**first, 10**second
+                first, second = min(first, second), max(first, second)
+                if first <= 0 or math.isinf(second / first):
+                    return
+                ratio = (second / first) ** (1 / (third - 1))
                 points = ", ".join(f"{first * ratio**i:.4g}" for i in range(int(third)))
                 yield f"start {', '.join(names)} in {{{points}}}"
                 return
