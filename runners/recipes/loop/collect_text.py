@@ -57,7 +57,9 @@ def _paragraphs(path: Path) -> Iterator[str]:
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     seen = set[str]()
     for node in ast.walk(tree):
-        for part in (ast.get_docstring(node) or "").split("\n\n") if isinstance(node, kinds) else ():
+        for part in (
+            (ast.get_docstring(node) or "").split("\n\n") if isinstance(node, kinds) else ()
+        ):
             text = " ".join(part.split())
             words = sum(c.isalpha() or c.isspace() for c in text)
             prose = text.isascii() and len(text) > 40 and words >= WORDS * len(text)
