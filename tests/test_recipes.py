@@ -123,8 +123,9 @@ def test_the_loop_recipe_goes_from_text_to_an_answer(tmp_path: Path):
     recipe, made = copy_of_recipe(tmp_path, "loop", "base.toml", "sweep.toml"), tmp_path / "made"
     (made / "text").mkdir(parents=True)
     library = Path(json.__file__).parent.parent
-    for name, files in (("general", "email"), ("code", "asyncio")):
-        texts = [path.read_text(encoding="utf-8") for path in (library / files).glob("*.py")]
+    modules = sorted(library.glob("*.py"))
+    for name, paths in (("general", modules[::2]), ("code", modules[1::2])):
+        texts = [path.read_text(encoding="utf-8") for path in paths]
         lines = "\n".join(json.dumps({"text": text}) for text in texts)
         (made / "text" / f"{name}.jsonl").write_text(lines + "\n", encoding="utf-8")
     for name, steps in (("base", 30), ("sweep", 40)):
