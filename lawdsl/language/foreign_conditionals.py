@@ -305,7 +305,9 @@ def _piece(text: str) -> tuple[str, str, Condition | None, str] | None:
     """The name, the formula, the condition and the rest of `L = E + A/N for N < N0  unit nat/token`."""
     text = re.sub(r"#[^\"\n]*$", "", text).rstrip()
     tail = "".join(m[0] for m in TAIL.finditer(text))
-    head = re.match(r"\s*([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*=(?!=)\s*(.+)$", TAIL.sub("", text))
+    head = re.match(
+        r"\s*((?:let\s+)?[A-Za-z_]\w*(?:\[[^\]]*\])?)\s*=(?!=)\s*(.+)$", TAIL.sub("", text)
+    )
     if head is None:
         return None
     name, formula = head[1], head[2].strip()
