@@ -42,7 +42,9 @@ def _header(p: ParseFailure) -> Explanation | None:
     """`law my study "title"`, `law study Loss on code`, `law "study"`, `law study-2`, `law study:`"""
     if p.line[0].type != "KIND" or p.token.type == "$END":
         return None
-    if p.token.value in KEYWORDS and (p.position == 1 or p.token.value not in SECTIONS):
+    ending = p.before is not None and p.before.value == "."  # study.law
+    word = p.token.value in SECTIONS and p.position > 1 and not ending
+    if p.token.value in KEYWORDS and not word:
         return None
     kind, rest = p.statement, p.line[p.position :]
     title = next((i for i, word in enumerate(rest) if word.type == "STRING"), None)

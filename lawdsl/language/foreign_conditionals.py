@@ -208,6 +208,10 @@ MISTAKES = (
     ),
     (r"(?i)\b(?:elif|elseif|elsif)\b", "`{}` cannot stand here"),
     (r"(?i)\b(?:otherwise|case\s+when|when)\b", "`{}` is no word of a piecewise formula"),
+    (
+        r"[-+*/]\s*\b(?P<at>if)\b(?=.*\bthen\b.*\belse\b)",
+        "inside a formula a piecewise one stands in brackets",
+    ),
     (r"(?i)\bif\b", "a piecewise formula is written `if … then … else …`"),
 )
 """What is wrong with a piecewise formula -> the message, the first that is found."""
