@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from lawdsl.language.foreign_conditions import COMMA, parts_of
+from lawdsl.language.foreign_declarations import bound_in_words
 from lawdsl.language.whole_lines import Line, Meant
 
 INFINITE = r"(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|∞|\\infty)"
@@ -60,6 +61,51 @@ def _finite(line: Line) -> Iterator[Meant]:
     if match is not None:
         written = f"{match[1]}{match[2]} finite{match[4]}"
         yield Meant("nothing is compared with infinity", match.span(3), written, code="L0308")
+
+
+DIFFERENTIALS = re.compile(r"(?<!\w)d([A-Za-z_]\w*)/d([A-Za-z_]\w*)")
+
+
+def _sign_in_words(line: Line) -> Iterator[Meant]:
+    """`require dL/dN negative`, `require diff(L, N) less than 0`, `require L at least E`"""
+    match = re.match(r"require\s+([A-Za-z_∂]\S*(?:\([^()]*\))?)\s+(?!is\b)(.+)$", line.masked)
+    call = re.match(r"require\s+(\w+\([^()]*\))\s+(.+)$", line.masked)
+    match = call or match
+    bound = bound_in_words(match[2]) if match is not None else None
+    if match is None or bound is None or bound.startswith("in "):
+        return
+    subject = DIFFERENTIALS.sub(r"∂\1/∂\2", match[1])
+    message = "a sign is claimed by a relation"
+    yield Meant(
+        message,
+        (match.start(2), match.start(2) + len(match[2].split()[0])),
+        f"require {subject} {bound}",
+        safe=True,
+    )
+
+
+def _relative_deviation(line: Line) -> Iterator[Meant]:
+    """`prior beta = 0.3 ± 30%`: a share of the center, or a number"""
+    match = re.search(r"=\s*([\d.eE+-]+)\s*(?:±|\+-|\+/-)\s*([\d.]+)\s*%", line.masked)
+    if line.keyword != "prior" or match is None:
+        return
+    deviation = f"{float(match[1]) * float(match[2]) / 100:.6g}"
+    written = f"{line.masked[: match.end(1)]} ± {deviation}{line.masked[match.end() :]}"
+    at = line.text.index("%")
+    yield Meant(
+        "a deviation is a number, not a share of the center", (at, at + 1), written, code="L0101"
+    )
+
+
+def _variance(line: Line) -> Iterator[Meant]:
+    """`prior beta ~ N(0.3, 0.1^2)`: the square of the standard deviation"""
+    match = re.fullmatch(
+        r"(prior\s+.+?)\s*(~|=)\s*(?:N|Normal|normal|norm|Gaussian|\\mathcal\{N\})\(\s*([^,]+?)\s*,\s*([\d.eE-]+)\s*(?:\^2|\*\*2|²)\s*\)",
+        line.masked,
+    )
+    if match is not None:
+        message = "a prior is written with its standard deviation behind `±`"
+        yield Meant(message, match.span(2), f"{match[1]} = {match[3]} ± {match[4]}")
 
 
 def _value_at_infinity(line: Line) -> Iterator[Meant]:
@@ -133,6 +179,16 @@ def grid_of(text: str) -> str | None:
             else:
                 step = float(keys.get("by", numbers[2] if len(numbers) > 2 else 1))
             return _stepped(numbers[0], numbers[1], step)
+        if name in ("logspace", "geomspace") and len(numbers) == 3 and 2 <= numbers[2] <= 12:
+            first, last = (
+                (10 ** numbers[0], 10 ** numbers[1]) if name == "logspace" else numbers[:2]
+            )
+            ratio = (last / first) ** (1 / (numbers[2] - 1))
+            points = [
+                f"{first * ratio**i:.6g}".replace("e+0", "e").replace("e+", "e")
+                for i in range(int(numbers[2]))
+            ]
+            return f"{{{', '.join(points)}}}"
         if name in ("c", "list", "array", "tuple", "asarray", "set"):
             return f"{{{', '.join(part.strip(' []') for part in call[2].split(','))}}}"
     except (ValueError, ZeroDivisionError, IndexError):
@@ -170,5 +226,14 @@ def _grid(line: Line) -> Iterator[Meant]:
         yield Meant(message, (at, at + width), written, safe=listed)
 
 
-RULES = (_limit_call, _finite, _value_at_infinity, _named_size, _grid)
+RULES = (
+    _limit_call,
+    _finite,
+    _sign_in_words,
+    _relative_deviation,
+    _variance,
+    _value_at_infinity,
+    _named_size,
+    _grid,
+)
 """The specific before the general."""

@@ -89,6 +89,49 @@ def _title(line: Line) -> Iterator[Meant]:
     yield Meant(message, (0, len(match[1])), "", help, code="L0205", elsewhere=edits)
 
 
+def _header_without_keyword(line: Line) -> Iterator[Meant]:
+    """`power "Loss against size"` as the first line"""
+    match = re.fullmatch(r'([A-Za-z]\w*)\s*:?\s*("[^"]*")', line.text)
+    first = not re.sub(r"#[^\n]*", "", line.source[: line.start]).strip()
+    if match is not None and first and not line.has_header and match[1] not in KEYWORDS:
+        message = "the first line begins with `law`"
+        written = f"law {match[1]} {match[2]}"
+        yield Meant(message, match.span(1), written, code="L0401", safe=True)
+
+
+def _sign_before_text(line: Line) -> Iterator[Meant]:
+    """`source = "Hoffmann et al."`, `source: "…"`"""
+    match = re.fullmatch(
+        r'(source|(?:law|question|pipeline)\s+[\w.]+)\s*([:=-])\s*("[^"]*")', line.text
+    )
+    if match is not None:
+        message = f"no `{match[2]}` stands before the text"
+        yield Meant(message, match.span(2), f"{match[1]} {match[3]}", safe=True)
+
+
+def _second_equal(line: Line) -> Iterator[Meant]:
+    """`L = E + A/N^alpha = loss`"""
+    match = re.fullmatch(
+        r"((?:let\s+)?[A-Za-z_]\w*\s*=\s*[^=<>]+?)\s*(=)\s*([A-Za-z_]\w*)(\s+unit\s.*|\s*\"\d+\")?",
+        line.masked,
+    )
+    if match is not None and match[3] not in line.declared:
+        written = line.unmasked(f"{match[1]}{match[4] or ''}")
+        yield Meant("an equation has one `=`", match.span(2), written)
+
+
+def _claim_without_require(line: Line) -> Iterator[Meant]:
+    """`limit L -> E as N -> oo`: an unknown word before a claim"""
+    match = re.fullmatch(r"([A-Za-z]\w*)\s*:?\s+(\S.*)", line.masked)
+    if match is None or line.section != "law" or match[1] in (*KEYWORDS, *LEADING, *FUNCTIONS):
+        return
+    claims = re.search(r"->|[<>]|\bfinite\b|creasing\b|\bcon(?:vex|cave)\b", match[2])
+    if claims and match[1] not in line.declared and match[1] != line.output:
+        if intended_statement(match[1], line.section) in (None, *SECTIONS):
+            message = f"unknown statement `{match[1]}`: a claim begins with `require`"
+            yield Meant(message, match.span(1), line.unmasked(f"require {match[2]}"), code="L0205")
+
+
 def _equation_keyword(line: Line) -> Iterator[Meant]:
     """`equation L = …`, `return …`, `def loss(N, D): return …`, `predict: …`"""
     word = line.keyword
@@ -252,7 +295,8 @@ def _solved(left: tree.Formula, name: str, right: tree.Formula) -> tree.Formula 
             else:
                 moved = [("+" if back[s] == "+" else "-", t) for s, t in others]
                 first = [pair for pair in moved if pair[0] == "+"]
-                moved = [*first, ("+", right), *(pair for pair in moved if pair[0] == "-")]
+                own = right.terms if isinstance(right, tree.Sum) else (("+", right),)
+                moved = [*first, *own, *(pair for pair in moved if pair[0] == "-")]
             return _solved(inside[1], name, tree.Sum(tuple(moved)))
         case tree.Product(factors) if _has(left, name):
             sign, of = next((s, t) for s, t in factors if _has(t, name))
@@ -391,6 +435,9 @@ def _closes(text: str, i: int) -> bool:
 RULES = (
     _inner_quotes,
     _title,
+    _header_without_keyword,
+    _sign_before_text,
+    _second_equal,
     _hyphens,
     _equation_keyword,
     _where,
@@ -400,6 +447,7 @@ RULES = (
     _unknown_keyword,
     _positive_part,
     _left_side,
+    _claim_without_require,
     _prefixed_functions,
 )
 """The specific before the general."""

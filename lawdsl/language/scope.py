@@ -28,6 +28,7 @@ PLURAL = {"value": "laws at values"}
 LAW_DECLARATIONS = "`parameter {0}` or `variable {0}`"
 DIGITS = str.maketrans("OolI", "0011")
 """Letters that look like digits."""
+NUMBER_WORDS = {"zero": "0", "one": "1", "two": "2", "ten": "10", "half": "0.5"}
 
 
 class TooManyMistakes(Exception):
@@ -306,8 +307,8 @@ class Scope:
                     "L0301", f"`{name}` is not a number", span, "write a number, or leave it out"
                 )
                 return
-            digits = name.translate(DIGITS)
-            if digits.isdigit() and (name in "Oo" or context in NUMERIC_CONTEXTS):
+            digits = NUMBER_WORDS.get(name.lower(), name.translate(DIGITS))
+            if digits.replace(".", "").isdigit() and (name in "Oo" or context in NUMERIC_CONTEXTS):
                 help = f"did you mean the number `{digits}`?"
                 self.report("L0301", f"unknown name `{name}`", span, help)
                 return
