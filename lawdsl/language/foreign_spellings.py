@@ -12,6 +12,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.foreign_conditions import text_in_condition
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 
 Explanation = tuple[Any, ...]
@@ -460,6 +461,7 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _compound_assignment,
     _text_in_formula,
     _grouped_digits,
+    text_in_condition,
     _magnitude,
     _negation,
     _limit,
