@@ -13,6 +13,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.unquoted_values import text_in_condition
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 
 Explanation = tuple[Any, ...]
@@ -465,6 +466,7 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _compound_assignment,
     _text_in_formula,
     _grouped_digits,
+    text_in_condition,
     _magnitude,
     _negation,
     _limit,
