@@ -7,9 +7,7 @@ suggested where it parses and keeps all names and numbers of the line (`suggesti
 
 from __future__ import annotations
 
-import math
 import re
-import sys
 from collections.abc import Callable, Iterator
 
 from lark import Token
@@ -220,17 +218,7 @@ def _start(words: Words) -> Iterator[str]:
             if not 2 <= third <= 100:
                 return
             if counted != "linspace":
-                if counted == "logspace":
-                    if max(first, second) > sys.float_info.max_10_exp:
-                        return
-                    first, second = 10**first, 10**second
-                first, second = min(first, second), max(first, second)
-                if first <= 0 or math.isinf(second / first):
-                    return
-                ratio = (second / first) ** (1 / (third - 1))
-                points = ", ".join(f"{first * ratio**i:.4g}" for i in range(int(third)))
-                yield f"start {', '.join(names)} in {{{points}}}"
-                return
+                return  # `grid_of` reads ratios
             step = (second - first) / (third - 1)
         values = f"{first:g}, {first + step:g}, ..., {last:g}"
     yield f"start {', '.join(names)} in {{{values}}}"
