@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
     ),
     "a decimal comma": (csv({4: '1e8,2e11,"2,7"'}), "D0106", ":4 column L", '"2,7"', "a point"),
     "1B": (csv({4: "1e8,200B,2.7"}), "D0106", ":4 column D", '"200B"', "write it out"),
-    "70M": (csv({2: "70M,2e9,3.4"}), "D0106", ":2 column N", '"70M"', "write it out, as the other numbers: `7e7`"),
+    "70M": (csv({2: "70M,2e9,3.4"}), "D0106", ":2 column N", '"70M"', "write it out, as the other numbers: `70000000`"),
     "a unit in a cell": (csv({4: "1e8,2 Gtoken,3"}), "D0106", ":4 column D", "Gtoken", "header"),
     "n/a": (csv({4: "1e8,2e11,n/a"}), "D0106", ":4 column L", '"n/a" is not', "--drop-bad"),
     "an empty cell": (csv({4: "1e8,2e11,"}), "D0106", ":4 column L", "L: is empty", "--drop-bad"),

@@ -99,7 +99,9 @@ def _bracketed(table: Table, name: str, column: str, factors: UnitFactors | None
     unit = next(text for text in match.groups()[1:] if text is not None)
     if table.units.get(own):
         return f"the column is `{own}`; the unit in its header is read: {binding(name, own)}"
-    meant = unit if is_unit(unit) else meant_unit(unit, _dimension(factors))
+    dimension = _dimension(factors)
+    fits = is_unit(unit) and dimension in (None, dimension_of(unit))
+    meant = unit if fits else meant_unit(unit, dimension)
     if meant is None:
         return None
     return f"units stand in square brackets: write {binding(name, f'{own} [{meant}]')}"
