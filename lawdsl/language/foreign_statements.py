@@ -185,7 +185,7 @@ def _function(line: Line) -> Iterator[Meant]:
 def _left_side(line: Line) -> Iterator[Meant]:
     """`log(L) = a - b*x`, `L - E = B/S^beta`, `L/E = …`"""
     head = re.match(
-        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*|\s*\"[^\"]*\")*$",
+        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*)?(\s*\"[^\"]*\")*$",
         line.masked,
     )
     if head is None or line.section != "law" or line.keyword in KEYWORDS - {"let"}:
@@ -353,11 +353,23 @@ def grid_of(text: str) -> str | None:
             else:
                 step = float(keys.get("by", numbers[2] if len(numbers) > 2 else 1))
             return _stepped(numbers[0], numbers[1], step)
+        if name in ("logspace", "geomspace"):
+            first, last = (10**n if name == "logspace" else n for n in numbers[:2])
+            return _spaced(first, last, int(count_key or numbers[2]))
         if name in ("c", "list", "array", "tuple", "asarray", "set"):
             return f"{{{', '.join(part.strip(' []') for part in call[2].split(','))}}}"
-    except (ValueError, ZeroDivisionError, IndexError):
+    except (ValueError, ArithmeticError, IndexError):
         return None
     return None
+
+
+def _spaced(first: float, last: float, count: int) -> str | None:
+    """A grid of points at equal ratios, the smallest first."""
+    first, last = min(first, last), max(first, last)
+    if first <= 0 or not 2 <= count <= 100 or math.isinf(last / first):
+        return None
+    ratio = (last / first) ** (1 / (count - 1))
+    return f"{{{', '.join(f'{first * ratio**i:.4g}' for i in range(count))}}}"
 
 
 def _stepped(first: float, last: float, step: float) -> str | None:

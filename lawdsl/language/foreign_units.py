@@ -110,7 +110,7 @@ def prefixed(text: str) -> str | None:
         text: the unit as it stands in the law.
     """
     match = re.fullmatch(
-        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d+)|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
+        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d{1,2})|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
         text,
     )
     if match is None:

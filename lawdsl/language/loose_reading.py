@@ -7,13 +7,12 @@ suggested where it parses and keeps all names and numbers of the line (`suggesti
 
 from __future__ import annotations
 
-import math
 import re
-import sys
 from collections.abc import Callable, Iterator
 
 from lark import Token
 
+from lawdsl.language.foreign_statements import grid_of
 from lawdsl.language.loose_declarations import declaration, definition, index, setting
 from lawdsl.language.loose_words import (
     AND,
@@ -201,35 +200,17 @@ def _start(words: Words) -> Iterator[str]:
     numbers = numbers_of(right)
     if not names or not numbers:
         return
-    lowered = [str(word).lower() for word in right]
     if len(numbers) == 1:
         yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
         return
-    counted = next((w for w in lowered if w in ("linspace", "geomspace", "logspace")), None)
-    ranged = next((w for w in lowered if w in ("range", "arange", "seq")), None)
+    grid = grid_of(joined(right))
+    if grid is not None:
+        yield f"start {', '.join(names)} in {grid}"
+    if grid is not None or (right[0].type == "NAME" and "(" in right):
+        return
     values = ", ".join(numbers)
-    if "..." in lowered and len(numbers) == 3:
+    if "..." in right and len(numbers) == 3:
         values = f"{numbers[0]}, {numbers[1]}, ..., {numbers[2]}"
-    if len(numbers) == 3 and (counted or ranged or ":" in lowered):
-        first, second, third = map(float, numbers)
-        step, last = (second, third) if ":" in lowered else (third, second)
-        if counted:
-            if not 2 <= third <= 100:
-                return
-            if counted != "linspace":
-                if counted == "logspace":
-                    if max(first, second) > sys.float_info.max_10_exp:
-                        return
-                    first, second = 10**first, 10**second
-                first, second = min(first, second), max(first, second)
-                if first <= 0 or math.isinf(second / first):
-                    return
-                ratio = (second / first) ** (1 / (third - 1))
-                points = ", ".join(f"{first * ratio**i:.4g}" for i in range(int(third)))
-                yield f"start {', '.join(names)} in {{{points}}}"
-                return
-            step = (second - first) / (third - 1)
-        values = f"{first:g}, {first + step:g}, ..., {last:g}"
     yield f"start {', '.join(names)} in {{{values}}}"
 
 
