@@ -95,6 +95,14 @@ def read(path: Path) -> str:
     return content.decode("utf-8")
 
 
+OTHER_FILES = {
+    ".law": ("a law", "make a fit of it with `lawdsl fit {} DATA -o FIT.json`, and give FIT.json"),
+    ".csv": ("a table", "fit a law to it with `lawdsl fit LAW {} -o FIT.json`, and give FIT.json"),
+    ".toml": ("a sweep", "make one with `lawdsl fit LAW DATA -o FIT.json`, and give FIT.json"),
+}
+"""Ending of files that are no fits -> what they are, and what to do."""
+
+
 def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     """Read a file and build a record from its content.
 
@@ -121,6 +129,11 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
             help = f"fit the law first: `lawdsl fit {path} DATA -o FIT.json`"
     except json.JSONDecodeError as error:
         reason = f"it is not a fit of schema {FIT_SCHEMA}, nor JSON (line {error.lineno})"
+        other = OTHER_FILES.get(Path(path).suffix.lower())
+        if other is not None:
+            message = f"{path} is {other[0]}, where a fit is expected, a JSON file of `lawdsl fit`"
+            help = other[1].format(path)
+            raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
     except NO_FIT as error:
         reason = (
             f"it is not a fit of schema {FIT_SCHEMA} ({type(error).__name__}: {str(error)[:160]})"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from lark import Token
 
-from lawdsl.language.foreign_statements import grid_of
+from lawdsl.language.foreign_claims import grid_of
 from lawdsl.language.loose_declarations import declaration, definition, index, setting
 from lawdsl.language.loose_words import (
     AND,
@@ -200,12 +200,12 @@ def _start(words: Words) -> Iterator[str]:
     numbers = numbers_of(right)
     if not names or not numbers:
         return
-    if len(numbers) == 1:
-        yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
-        return
     grid = grid_of(joined(right))
     if grid is not None:
         yield f"start {', '.join(names)} in {grid}"
+    if len(numbers) == 1:
+        yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
+        return
     if grid is not None or (right[0].type == "NAME" and "(" in right):
         return
     values = ", ".join(numbers)

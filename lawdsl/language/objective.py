@@ -85,6 +85,8 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
+        if name in ("log", "scale", "on", "space") or not isinstance(value_given, tree.Call):
+            return None, f"write {row.forms(output)[0]}"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
     if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):
@@ -265,6 +267,7 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
         scope: the names of the file.
         statement: the line.
     """
+    count = len(scope.diagnostics)
     for formula in statement.targets:
         target = read_target(formula)
         if target is None:
@@ -286,7 +289,8 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
         span = Span(listed[0].start, listed[-1].end)
         scope.report("L0405", str(error), span, "write as {-1, 0, ..., 5}")
         return
-    _check_grid_inside(scope, statement, points)
+    if len(scope.diagnostics) == count:
+        _check_grid_inside(scope, statement, points)
 
 
 def _check_grid_inside(scope: Scope, statement: tree.StartGrid, points: tuple[float, ...]) -> None:
@@ -294,7 +298,7 @@ def _check_grid_inside(scope: Scope, statement: tree.StartGrid, points: tuple[fl
     for formula in statement.targets:
         target = read_target(formula)
         symbol = scope.symbols.get(target.name) if target is not None else None
-        if target is None or symbol is None or target.less is not None:
+        if target is None or symbol is None or target.less or symbol.kind != "parameter":
             continue
         bounds = [(relation, number(scope, limit), limit) for relation, limit in symbol.bounds]
         outside: dict[float, str] = {}

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.foreign_claims import grid_of
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.foreign_statements import grid_of
 from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
 from lawdsl.language.loose_words import joined
 
