@@ -90,7 +90,7 @@ def test_a_mistake_in_a_file_is_found_at_its_place_with_the_right_advice(
         ("require L tends to E when N → ∞", "require L -> E as N -> oo"),
         ("step mixing.size at N = 10 by r", "step mixing.size by r at N = 10"),
         ("variable N (number of parameters) > 0", 'variable N > 0 "number of parameters"'),
-        ("start A in np.logspace(0, 4, 3)", "start A in {1, 100, 1e+04}"),
+        ("start A in np.logspace(0, 4, 3)", "start A in {1, 100, 10000}"),
         ("start A in geomspace(1, 100, 3)", "start A in {1, 10, 100}"),
         ("start A in logspace(0, 400, 3)", None),
         ("start A in geomspace(1e-300, 1e300, 3)", None),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lawdsl.core.meant_units import dimension_of, meant_unit
+from lawdsl.core.meant_units import dimension_of, is_magnitude, meant_unit, size_of
 from lawdsl.core.units import PREFIXES, Dimension, is_unit
 from lawdsl.data.drafts.column_names import read_name
 
@@ -40,13 +40,22 @@ def number(cell: str) -> float | None:
         return None
 
 
-def cell_advice(name: str, cells: Sequence[str], dimension: Dimension | None = None) -> str:
+def cell_advice(
+    name: str,
+    cells: Sequence[str],
+    dimension: Dimension | None = None,
+    *,
+    header: str = "",
+    every: bool = False,
+) -> str:
     """The advice for cells that are not numbers; it is about the first.
 
     Args:
         name: the column.
         cells: the cells, stripped; at least one.
         dimension: the dimension of the variable that the column is read as; None if not known.
+        header: the unit in its header; empty for none.
+        every: whether these are all cells of the column.
     """
     cell = cells[0]
     if not cell:
@@ -57,7 +66,7 @@ def cell_advice(name: str, cells: Sequence[str], dimension: Dimension | None = N
         return date
     if cell.translate(str.maketrans("", "", ",._ ' ")).lstrip("+-").isdigit():
         return "write numbers without separators, with a point: 1000000 or 2.5"
-    if (suffixed := _suffixed(name, cells, dimension)) is not None:
+    if (suffixed := _suffixed(name, cells, dimension, header, every)) is not None:
         return suffixed
     if _MISSING_WORD.match(cell.lower()) or cell.lower() in MISSING:
         return "leave such rows out with --drop-bad"
@@ -88,7 +97,9 @@ def _unit(name: str, dimension: Dimension | None, prefix: str | None = None) -> 
     return prefix + base
 
 
-def _suffixed(name: str, cells: Sequence[str], dimension: Dimension | None) -> str | None:
+def _suffixed(
+    name: str, cells: Sequence[str], dimension: Dimension | None, header: str, every: bool
+) -> str | None:
     """The advice for numbers with a magnitude or a unit, `44M`, `2.7 nats`."""
     matches = [
         re.fullmatch(r"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z][\w/ ]*)", c) for c in cells
@@ -104,6 +115,13 @@ def _suffixed(name: str, cells: Sequence[str], dimension: Dimension | None) -> s
         return f"write numbers without `{suffix}`: `{first[1]}`, and say the unit in the header"
     if unit is None or dimension and dimension_of(unit) != dimension:
         return None
+    if is_unit(header) and dimension_of(header) != dimension_of(unit):
+        return None
+    if header or not every and known and is_magnitude(suffix):
+        # the other numbers are in the unit of the header
+        size = size_of(unit) / (size_of(header) if is_unit(header) else 1.0)
+        written = f"{float(first[1]) * size:.12g}".replace("e+", "e")
+        return f"write it out, as the other numbers: `{written}`"
     if same:
         return (
             f"write the number alone, `{first[1]}`, and the unit in the header: `{name} [{unit}]`"

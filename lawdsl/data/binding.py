@@ -419,6 +419,7 @@ def _right_unit(table: Table, name: str, column: str, unit: str, dimension: Dime
         advice.append(f"write the unit of the column: {binding(name, f'{own} [{likely}]')}")
     elif likely is not None:
         advice.append(f"correct the header, `{own} [{likely}]`")
+        advice += [] if right is not None else ["bind another column"]
     return ", or ".join(advice)
 
 

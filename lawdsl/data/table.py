@@ -134,7 +134,12 @@ class Table:
         dimension: Dimension | None,
     ) -> LawdslError:
         why = f'"{cells[0][:40]}" is not a number' if cells[0] else "is empty"
-        message, help = f"column {name}: {why}", cell_advice(name, cells, dimension)
+        message, help = (
+            f"column {name}: {why}",
+            cell_advice(
+                name, cells, dimension, header=self.units.get(name, ""), every=bool(bad.all())
+            ),
+        )
         return LawdslError(bad_rows("D0106", self, name, np.flatnonzero(bad), message, help))
 
 

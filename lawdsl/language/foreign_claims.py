@@ -179,33 +179,24 @@ def grid_of(text: str) -> str | None:
             else:
                 step = float(keys.get("by", numbers[2] if len(numbers) > 2 else 1))
             return _stepped(numbers[0], numbers[1], step)
-        if name in ("logspace", "geomspace") and len(numbers) == 3 and 2 <= numbers[2] <= 12:
+        if name in ("logspace", "geomspace") and len(numbers) == 3 and 2 <= numbers[2] <= 100:
             first, last = (
                 (10 ** numbers[0], 10 ** numbers[1]) if name == "logspace" else numbers[:2]
             )
+            first, last = min(first, last), max(first, last)
+            if first <= 0 or math.isinf(last / first):
+                return None
             ratio = (last / first) ** (1 / (numbers[2] - 1))
             points = [
                 f"{first * ratio**i:.6g}".replace("e+0", "e").replace("e+", "e")
                 for i in range(int(numbers[2]))
             ]
             return f"{{{', '.join(points)}}}"
-        if name in ("logspace", "geomspace"):
-            first, last = (10**n if name == "logspace" else n for n in numbers[:2])
-            return _spaced(first, last, int(count_key or numbers[2]))
         if name in ("c", "list", "array", "tuple", "asarray", "set"):
             return f"{{{', '.join(part.strip(' []') for part in call[2].split(','))}}}"
     except (ValueError, ArithmeticError, IndexError):
         return None
     return None
-
-
-def _spaced(first: float, last: float, count: int) -> str | None:
-    """A grid of points at equal ratios, the smallest first."""
-    first, last = min(first, last), max(first, last)
-    if first <= 0 or not 2 <= count <= 100 or math.isinf(last / first):
-        return None
-    ratio = (last / first) ** (1 / (count - 1))
-    return f"{{{', '.join(f'{first * ratio**i:.4g}' for i in range(count))}}}"
 
 
 def _stepped(first: float, last: float, step: float) -> str | None:

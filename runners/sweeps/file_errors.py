@@ -169,12 +169,11 @@ def _repeated(problems: Problems) -> Problems:
         place = re.sub(r"\[[0-9]+\]", "[]", problem.place)
         said = re.sub(r"\[[0-9]+\]", "[]", problem.message)
         kind = (problem.code, place, re.sub(r"[-0-9./\"]+[^\s,;]*", "#", said))
-        if "[]" in place and kind in kept:
+        listed = "[]" in place and not place.startswith("models[]")  # each model is one of its own
+        if listed and kind in kept:
             more[kind] = more.get(kind, 0) + 1
         else:
-            kept[kind if "[]" in place else (problem.code, problem.place, problem.message)] = (
-                problem
-            )
+            kept[kind if listed else (problem.code, problem.place, problem.message)] = problem
     return [
         replace(
             d,

@@ -344,7 +344,7 @@ def _without_rest(incomplete: Sequence[tuple[str, Written]], corpora: Iterable[s
     help = f'write `rest = "{left[0] if len(left) == 1 else "…"}"` into [grid]'
     if len(left) != 1:
         help += f", one of {', '.join(left or corpora)}"
-    return sweep_diagnostic(location if len(incomplete) == 1 else "grid", message, help)
+    return sweep_diagnostic(location, message, help)
 
 
 def _grid_run(model: str, written: Written, rest: str | None, seed: int) -> GridRun:

@@ -140,7 +140,7 @@ def _other_content(content: bytes) -> tuple[str, str] | None:
             if first[:1] == b"<"
             else content.startswith(first)
         ):
-            return f"the file is {what}, not a table of text", help
+            return f"the file is {what}, not UTF-8 text", help
     return None
 
 
