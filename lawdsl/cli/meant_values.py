@@ -133,7 +133,7 @@ def _product(text: str) -> str | None:
             factor = float(match[1].replace("_", "")) ** int(match[2] or 1)
             value = value / factor if sign == "/" else value * factor
             position = match.end()
-    except (OverflowError, ZeroDivisionError):
+    except (ArithmeticError, ValueError):  # too large, or an exponent of thousands of digits
         return None
     return _number(value) if math.isfinite(value) else None
 

@@ -334,8 +334,8 @@ def _shares(line: Line) -> Iterator[Meant]:
     """`r[j] in [0, 1] sum to 1`, `r[j] >= 0, sum(r) = 1`"""
     parts = _split(line)
     said = parts and re.search(
-        r"(?i)[\s,;(]*(?:(?:and|which|that|with|they|,|whose|the)\s+)*(?:sums?|summing|adds?(?:\s+up)?|"
-        r"total(?:s|ing)?)\b[^\"]*?\b(?:1|one|unity)\b\)?\s*$|\s+(?:~|in|on|∈|is)?\s*(?:the\s+)?"
+        r"(?i)(?<![\s,;(])[\s,;(]*(?:(?:and|which|that|with|they|,|whose|the)\s+)*(?:sums?|summing|adds?(?:\s+up)?|"
+        r"total(?:s|ing)?)\b[^\"]*?\b(?:1|one|unity)\b\)?\s*$|(?<!\s)\s+(?:~|in|on|∈|is)?\s*(?:the\s+)?"
         r"(?:(?:unit|probability|standard)?[\s_-]*simplex\s*(?:\(.*\)|\[.*\])?|(?:np\.)?[Dd]irichlet\b.*)$",
         parts[1],
     )

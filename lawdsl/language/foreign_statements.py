@@ -227,7 +227,7 @@ def _function(line: Line) -> Iterator[Meant]:
 def _left_side(line: Line) -> Iterator[Meant]:
     """`log(L) = a - b*x`, `L - E = B/S^beta`, `L/E = …`"""
     head = re.match(
-        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*|\s*\"[^\"]*\")*$",
+        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*)?(\s*\"[^\"]*\")*$",
         line.masked,
     )
     if head is None or line.section != "law" or line.keyword in KEYWORDS - {"let"}:

@@ -113,7 +113,7 @@ def prefixed(text: str) -> str | None:
     if turned:
         text = f"{turned[2]} {turned[1]}"  # tokens * 1e9
     match = re.fullmatch(
-        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d+)|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
+        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d{1,2})|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
         text,
     )
     if match is None:

@@ -200,27 +200,17 @@ def _start(words: Words) -> Iterator[str]:
     numbers = numbers_of(right)
     if not names or not numbers:
         return
-    lowered = [str(word).lower() for word in right]
     grid = grid_of(joined(right))
     if grid is not None:
         yield f"start {', '.join(names)} in {grid}"
     if len(numbers) == 1:
         yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
         return
-    counted = next((w for w in lowered if w in ("linspace", "geomspace", "logspace")), None)
+    if grid is not None or (right[0].type == "NAME" and "(" in right):
+        return
     values = ", ".join(numbers)
-    if "..." in lowered and len(numbers) == 3:
+    if "..." in right and len(numbers) == 3:
         values = f"{numbers[0]}, {numbers[1]}, ..., {numbers[2]}"
-    if len(numbers) == 3 and (counted or ":" in lowered):
-        first, second, third = map(float, numbers)
-        step, last = (second, third) if ":" in lowered else (third, second)
-        if counted:
-            if not 2 <= third <= 100:
-                return
-            if counted != "linspace":
-                return  # `grid_of` reads ratios
-            step = (second - first) / (third - 1)
-        values = f"{first:g}, {first + step:g}, ..., {last:g}"
     yield f"start {', '.join(names)} in {{{values}}}"
 
 
