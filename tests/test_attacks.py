@@ -181,7 +181,7 @@ GENERATED: dict[str, tuple[Callable[[], str], list[str] | None]] = {  # None: an
     ),
     "a line of 1,000,000 characters": (lambda: formula("N" * 1_000_000), ["L0108"]),
     "a line of 1,000,000 mistakes": (lambda: formula("? " * 500_000), ["L0103"]),
-    "99 lines of 450 mistakes": (lambda: lines(*["variable" + " a" * 450] * 99), None),
+    "40 lines of 450 mistakes": (lambda: lines(*["variable" + " a" * 450] * 40), None),
     "40,000 words of piecewise formulas": (lambda: formula("else " * 40_000), None),
     "10,000 lines of a piecewise formula": (
         lambda: formula("a " * 20_000 + "if\n" + "then\n" * 10_000),

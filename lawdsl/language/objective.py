@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,15 +11,13 @@ from fractions import Fraction
 from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES, Loss
 from lawdsl.language import keywords, size_limits, tree
-from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Objective, ParameterChoice, Symbol, Target
 from lawdsl.language.tree import Formula
-
-RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a parameter is chosen
 

@@ -402,7 +402,7 @@ class Scope:
             return f"declare it above: `setting {name} = …`"
         if context in (PARAMETER, TIE, GRID, IDENTITY):
             return f"declare it above: `parameter {name}` or `setting {name} = …`"
-        if self.unknown == LAW_DECLARATIONS:
+        if self.unknown == LAW_DECLARATIONS and self.errors < MAX_SHOWN_DIAGNOSTICS:
             return likely_declaration(self.text.text, name)
         return f"declare it: {self.unknown.format(name)}"
 

@@ -78,8 +78,8 @@ class Line:
     @cached_property
     def declared(self) -> frozenset[str]:
         """The names that stand in declarations of the file."""
-        lines = DECLARED.findall(self.others)
-        return frozenset(ascii_name(w) for line in lines for w in re.findall(r"[^\W\d]\w*", line))
+        declarations = "\n".join(DECLARED.findall(self.others))
+        return frozenset(map(ascii_name, set(re.findall(r"[^\W\d]\w*", declarations))))
 
     @cached_property
     def output(self) -> str:
