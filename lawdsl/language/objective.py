@@ -82,7 +82,8 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
-        if name in ("log", "scale", "on", "space") or not isinstance(value_given, tree.Call):
+        could_choose = isinstance(value_given, tree.Call | tree.Number)
+        if name in ("log", "scale", "on", "space") or not could_choose:
             return None, f"write {row.forms(output)[0]}"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
