@@ -34,11 +34,11 @@ def with_bad_lines(
     bad = {name: ~table.readable(name) for name in dimensions}
     rows = np.flatnonzero(np.any(list(bad.values()), axis=0))
     first = int(rows[0])
-    found = _units_row(table, dimensions) if first == 0 else None
-    found = found or _header_again(table, bad.keys(), rows) or _whole_row(table, bad, rows)
-    if found is None:
+    about_row = _units_row(table, dimensions) if first == 0 else None
+    about_row = about_row or _header_again(table, bad.keys(), rows) or _whole_row(table, bad, rows)
+    if about_row is None:
         return list(problems)
-    return [found, *(p for p in problems if p.code != "D0106")]
+    return [about_row, *(p for p in problems if p.code != "D0106")]
 
 
 def _cells(table: Table, row: int, names: Iterable[str]) -> dict[str, str]:

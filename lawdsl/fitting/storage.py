@@ -237,6 +237,27 @@ def read_at_labels(fitted: FittedLaw) -> Law:
         raise altered("its labels are not those of its law") from None
 
 
+def read_with_parameters(fitted: FittedLaw, law: Law, names: tuple[str, ...]) -> Law:
+    """The law with the parameters of a covariance, of which one may have been chosen before the
+    others and is fixed in the fitted law.
+
+    Args:
+        fitted: the law of a fit.
+        law: the same, rebuilt.
+        names: the parameters of the covariance.
+
+    Raises:
+        LawdslError: the texts do not give a law of these parameters.
+    """
+    chosen = set(names) - {q.name for q in law.parameters}
+    if not chosen:
+        return law
+    free_law = read_at_labels(replace(fitted, held=fitted.changes.freeing(chosen).statements))
+    if tuple(q.name for q in free_law.parameters) != names:
+        raise altered("it says the errors of other parameters")
+    return free_law
+
+
 def declarations(law: FittedLaw) -> Declarations:
     """Parse the law from the texts that a fit contains; no other file is read.
 
