@@ -126,5 +126,5 @@ def _limits(design: Design) -> str:
         if target.best is not None and math.isfinite(target.best):
             texts[-1] += f", ± {percent(target.best)} is the least that {which} together can reach"
         if target.noise > 0:
-            texts[-1] += f", of which ± {percent(target.noise)} is the noise of a run"
+            texts[-1] += f" (± {percent(target.noise)} is the noise of a run)"
     return "; ".join(texts)

@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 COST_POWER = 0.0
-SAME_DROP = 0.01  # of the largest drop: runs that teach as much
+SAME_DROP = 1e-6  # of the largest drop: runs that teach as much
 EXCHANGE_PASSES = 2
 EXCHANGE_RTOL = 1e-6  # of the variance: a smaller gain is rounding
 Prices = Callable[[Sequence[int]], Array]
