@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
     ),
     "a decimal comma": (csv({4: '1e8,2e11,"2,7"'}), "D0106", ":4 column L", '"2,7"', "a point"),
     "1B": (csv({4: "1e8,200B,2.7"}), "D0106", ":4 column D", '"200B"', "write it out"),
-    "70M": (csv({2: "70M,2e9,3.4"}), "D0106", ":2 column N", '"70M"', "`N [Gtoken]`"),
+    "70M": (csv({2: "70M,2e9,3.4"}), "D0106", ":2 column N", '"70M"', "write it out, as the other numbers: `70000000`"),
     "a unit in a cell": (csv({4: "1e8,2 Gtoken,3"}), "D0106", ":4 column D", "Gtoken", "header"),
     "n/a": (csv({4: "1e8,2e11,n/a"}), "D0106", ":4 column L", '"n/a" is not', "--drop-bad"),
     "an empty cell": (csv({4: "1e8,2e11,"}), "D0106", ":4 column L", "L: is empty", "--drop-bad"),
@@ -80,10 +80,10 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
     "tokens for parameters": (
         csv({1: "N [Mtoken],D,L"}), "D0112", " column N", "in Mtoken, the law's `N` in param", "bind",
     ),
-    "a column missing": (csv({1: "N,D,loss"}), "D0104", "", "unknown column `L` for the output", "L="),
+    "a column missing": (csv({1: "N,D,loss"}), "D0104", "", "no column is bound to the output `L`", "L=loss"),
     "a unit in words": (
-        csv({1: "N (B),D,L"}), "D0104", "", "unknown column `N`", "did you mean `N (B)`? the columns are"
-        " N (B), D, L; bind one: 'N=N (B)'",
+        csv({1: "N (B),D,L"}), "D0104", "", "unknown column `N`", "write the header `N [Gparam]`, or"
+        " bind 'N=N (B) [Gparam]'",
     ),
     "another case": (csv({1: "N,d,L"}), "D0104", "", "the variable `D`", "did you mean `d`?"),
     "not UTF-8": (csv({1: "N,D,größe"}).encode("latin-1"), "D0101", ":1", "(byte 6)", "UTF-8"),

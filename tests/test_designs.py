@@ -16,6 +16,7 @@ from test_cli import document, lawdsl as command
 import lawdsl
 from lawdsl import LawdslError
 from lawdsl.designing.design import design_for_question
+from lawdsl.designing.runs import answers_as_targets
 from lawdsl.designing.runs.batch import Hypothesis, greedy
 from lawdsl.designing.runs.phases import PHASES, next_allowance
 from lawdsl.designing.runs.posterior import LawPosterior, LawPrior, Points, Targets
@@ -276,6 +277,25 @@ def test_the_answer_to_a_question_is_a_target(tradeoff: lawdsl.Asked):
     assert target.name == "r_d" and target.value == pytest.approx(answer["r_d"])
     assert target.half is not None and target.best is not None and target.best < target.half
     assert design.runs and {"r_code", "r_general"} <= set(design.runs[0].point)
+
+
+def test_runs_are_chosen_while_the_answer_is_open_but_nothing_is_certain(
+    tradeoff: lawdsl.Asked, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(answers_as_targets, "COMPONENTS", 10**6)  # as if few draws had an answer
+    given = {"N": 6.4e-4, "D": 1e-3, "L0": 3.75, "T": 0.02}
+    design = design_for_question(tradeoff, given, DATA, budget=4e14, stop=0.9)
+    assert design.runs and not design.certain
+    assert [target.half for target in design.targets] == [np.inf, np.inf]
+
+
+def test_a_question_has_first_runs_before_its_laws_can_be_fitted():
+    words = ("--question", "dcpt.tradeoff", "N=638880param", "D=1024000token", "L0=3.75", "T=2%")
+    words += ("--use", "general L=L_general r=r_general", "--use", "domain L=L_code r=r_code")
+    words += ("--fix", "E=0.5", "--where", "phase = end", "--where", "step >= 400")
+    shown = (*words, "--candidates", DATA, "--budget", "4e14", "--json")
+    first = document(command("design", *shown, cwd=ROOT))["result"]
+    assert first["method"] == "first" and len(first["runs"]) == 10
 
 
 def test_a_question_with_numbers_has_no_design():

@@ -539,7 +539,7 @@ def test_raw_residuals_may_be_of_negative_values():
 
 def test_declared_starts_are_searched_and_those_outside_counted():
     law = law_of(
-        "variable x > 0\nparameter E, A, k > 0\nL = E + A/x^k\n"
+        "variable x > 0\nparameter A, k > 0\nparameter E > -k\nL = E + A/x^k\n"
         "start E in {-1, 1, 2}\nstart A in {1}\nstart k in {0.3, 1}"
     )
     fit = lawdsl.fit(law, {"x": X, "L": 1.5 + 2 / X**0.7}, starts="declared")

@@ -62,11 +62,11 @@ FIXED = [
     ("require L monotonically decreasing in N", "require L decreasing in N"),
     ("require L → E as N → inf, D → inf", "require L -> E as N -> oo, D -> oo"),
     ("require L is strictly decreasing in N", "require L decreasing in N"),
+    ("L = if 0 < N < 1 then E else A", "L = if N > 0 then (if N < 1 then E else A) else A"),
 ]
 
 # what is written, and what the help has to say: here a fix would be a guess
 ADVISED = [
-    ("L = if 0 < N < 1 then E else A", "makes one comparison", "if a < b then"),
     ("L = if N > 1 then A", "has no `else`", "add `else`"),
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
     ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),

@@ -98,7 +98,7 @@ MISTAKES = [
     ("measure k1[d] = L(step = 1)", 9, "L0330", "`k1` is measured twice", "one rule a variable: remove one"),
     ("measure u = L(step = 1)", 9, "L0314", "a measure is for all elements of `u` at once", "write `u[d]`"),
     ("measure u[e] = L(step = 1)", 9, "L0314", "a measure is for all elements of `u` at once", "write `u[d]`"),
-    ("measure k9[d] = L(step = 1)", 9, "L0301", "unknown name `k9`", "declare it: `parameter k9` or `variable k9`"),
+    ("measure k9[d] = L(step = 1)", 9, "L0301", "unknown name `k9`", "declare it above: `variable k9[d]` for a column of the data, `parameter k9[d]` for a number that is fitted"),
     ("measure u[d] = L", 16, "L0331", "`L` stands without the place where it is read", "say where: `L(step = 1000)`"),
     ("measure u[d] = 2*L[d]", 18, "L0331", "`L[d]` stands without the place where it is read", "say where: `L(step = 1000)`"),
     ("measure u[d] = E*L(step = 1)", 16, "L0331", "`E` cannot stand in a measure", READ),

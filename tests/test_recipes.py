@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,17 +13,34 @@ from pathlib import Path
 import pytest
 
 from lawdsl.data.read import read_table
+from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def copy_of_quick_recipe(folder: Path) -> Path:
-    """The quick recipe outside of the checkout, where it finds the commands of PATH alone."""
-    recipe = folder / "recipes" / "quick"
+def copy_of_recipe(folder: Path, name: str, *files: str) -> Path:
+    """A recipe outside of the checkout, where it finds the commands of PATH alone."""
+    recipe = folder / "recipes" / name
     recipe.mkdir(parents=True)
-    for name in ("make.sh", "sweep.toml"):
-        (recipe / name).write_bytes((ROOT / "runners/recipes/quick" / name).read_bytes())
+    for file in ("make.sh", *files):
+        (recipe / file).write_bytes((ROOT / "runners/recipes" / name / file).read_bytes())
     return recipe
+
+
+def copy_of_quick_recipe(folder: Path) -> Path:
+    """The quick recipe outside of the checkout."""
+    return copy_of_recipe(folder, "quick", "sweep.toml")
+
+
+def tools_in(folder: Path) -> str:
+    """A PATH on which `lawdsl` and `python` are those of this process."""
+    tools = folder / "bin"
+    tools.mkdir()
+    for name, module in (("lawdsl", "-m lawdsl"), ("python", "")):
+        script = f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n'
+        (tools / name).write_text(script, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
 
 
 def test_the_quick_recipe_goes_on_where_it_was_ended_and_keeps_a_changed_sweep(tmp_path: Path):
@@ -53,13 +71,7 @@ def test_the_quick_recipe_goes_on_where_it_was_ended_and_keeps_a_changed_sweep(t
 
 @pytest.mark.slow
 def test_the_quick_recipe_makes_a_table_from_pythons_own_files(tmp_path: Path):
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name, module in (("lawdsl", "-m lawdsl"), ("python", "")):
-        script = f'#!/bin/sh\nexec {sys.executable} {module} "$@"\n'
-        (tools / name).write_text(script, encoding="utf-8")
-        (tools / name).chmod(0o755)
-    path = f"{tools}:{os.environ['PATH']}"
+    path = tools_in(tmp_path)
     recipe = copy_of_quick_recipe(tmp_path)
     done = subprocess.run(
         ["sh", str(recipe / "make.sh"), str(tmp_path / "made")],
@@ -83,3 +95,58 @@ def test_the_quick_recipe_makes_a_table_from_pythons_own_files(tmp_path: Path):
         text=True,
     )
     assert fitted.returncode == 0 and "verdict: trusted" in fitted.stdout
+
+
+def test_the_sweeps_of_the_loop_are_the_runs_that_its_page_tells_of():
+    recipe = ROOT / "runners" / "recipes" / "loop"
+    base, grid = read_sweep(recipe / "base.toml"), read_sweep(recipe / "sweep.toml")
+    assert [cell.model for cell in base.cells] == ["0.02M", "0.08M", "0.19M"]
+    assert set(grid.models) == set(base.models)
+    candidates = [s for cell in grid.cells for s in grid.stages_of(cell) if not s.branch_steps]
+    assert len(candidates) == 81
+    assert max(stage.training.steps for stage in candidates) == 400
+
+
+def test_prose_is_collected_without_examples(tmp_path: Path):
+    from lawdsl.runners.recipes.loop.collect_text import _paragraphs
+
+    text = "The prose of a module, which tells in words what its functions are for and why."
+    example = ">>> an_example_of_the_prompt_of_python() is not prose at all, is it, no, never"
+    path = tmp_path / "module.py"
+    path.write_text(f'"""{text}\n\n{example}\n\n{text}"""\n', encoding="utf-8")
+    assert list(_paragraphs(path)) == [text]
+
+
+@pytest.mark.slow
+def test_the_loop_recipe_goes_from_text_to_an_answer(tmp_path: Path):
+    """With text of some modules, and runs of a few steps."""
+    recipe, made = copy_of_recipe(tmp_path, "loop", "base.toml", "sweep.toml"), tmp_path / "made"
+    (made / "text").mkdir(parents=True)
+    library = Path(json.__file__).parent.parent
+    modules = sorted(library.glob("*.py"))
+    for name, paths in (("general", modules[::2]), ("code", modules[1::2])):
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+        lines = "\n".join(json.dumps({"text": text}) for text in texts)
+        (made / "text" / f"{name}.jsonl").write_text(lines + "\n", encoding="utf-8")
+    for name, steps in (("base", 30), ("sweep", 40)):
+        text = (recipe / f"{name}.toml").read_text(encoding="utf-8")
+        text = re.sub(r"^steps = .*", f"steps = {steps}", text, flags=re.M)
+        text = text.replace("every = 1500", "every = 30").replace("warmup = 100", "warmup = 5")
+        text = text.replace("warmup = 20", "warmup = 2").replace(
+            "decay_steps = 60", "decay_steps = 5"
+        )
+        (made / f"{name}.toml").write_text(text, encoding="utf-8")
+    script = (recipe / "make.sh").read_text(encoding="utf-8")
+    (recipe / "make.sh").write_text(
+        script.replace("--budget 1e13", "--budget 2e11"), encoding="utf-8"
+    )
+    done = subprocess.run(
+        ["sh", str(recipe / "make.sh"), str(made)],
+        env={**os.environ, "PATH": tools_in(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "dcpt.tradeoff: runs from sweep.toml" in done.stdout or "dcpt.l3" in done.stdout
+    table = read_table(made / "sweep-runs.csv")
+    assert len(set(table.texts("run"))) >= 10

@@ -368,7 +368,7 @@ start {}
         ("C = B", ["L0308"]),
         ("C = 1, C = 2", ["L0405"]),
         ("log(C), C in {0}", ["L0405"]),
-        ("B, C, eta in {0, 1, ..., 200}", ["L0405"]),
+        ("B, C, eta in {2, 3, ..., 202}", ["L0405"]),
     ],
 )
 def test_starts_are_numbers_for_parameters(text: str, expected: list[str]):

@@ -403,7 +403,7 @@ RUNS = [
     ({}, {"draws": 3}, "F0120", "`3`"),
     ({}, {"level": 1.5}, "F0120", "`1.5`"),
     ({"mixture": None}, {}, "D0104", "`mixture` for the groups"),
-    ({"r": None}, {}, "D0104", "`r` for the variable"),
+    ({"r": None}, {}, "D0104", "no column is bound to the variable `r`"),
     ({"S": None}, {}, "D0115", "no column"),
     ({"mixture": [""] * 240}, {}, "D0118", "is empty"),
     ({}, {"settings": {**TARGET, "S_first": 1e6}}, "D0103", "no row is left"),

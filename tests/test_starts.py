@@ -169,17 +169,17 @@ def test_points_come_before_grids_and_unnamed_parameters_get_a_value_in_their_do
 
 
 def test_declared_starts_outside_the_domain_are_counted():
-    law = law_of(COUPLED + "start a in {-1, 0, 1, 100}\nstart k in {0.5}\nstart C in {3}")
+    law = law_of(COUPLED + "start a in {1, 100}\nstart k in {0.5}\nstart C in {3, 60}")
     free, outside = declared_starts(prepare(law), posed(law))
 
-    assert (len(free), outside) == (1, 3)  # a > 0, and C = 3 > C0 = a/2
+    assert (len(free), outside) == (3, 1)  # C = 3 is not above C0 = a/2 = 50
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         ("", "declares no starts"),
-        ("start a in {-1, -2}", "none of the 2 declared starts lies in the domain"),
+        ("start a in {100}\nstart C in {3, 4}", "none of the 2 declared starts lies in the domain"),
     ],
 )
 def test_a_law_without_usable_starts_says_so(lines: str, message: str):

@@ -18,6 +18,7 @@ from lawdsl.cli.law_error import percentage_option
 from lawdsl.cli.options import as_json, bindings, changes, finish, plot_option, print_message
 from lawdsl.cli.progress import notice
 from lawdsl.cli.values import value_in
+from lawdsl.core.diagnostics import LawdslError
 
 if TYPE_CHECKING:
     from lawdsl.designing.runs.pool import Pool
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from lawdsl.law.law import Law
 
 SWEEP_SUFFIX = ".toml"
+NO_ANSWER = "N0107"
 
 
 @click.command("design")
@@ -311,9 +313,9 @@ def _for_question(
         if fits:
             raise click.UsageError(f"{next(iter(fits))} is given twice: as a fit, and with --use")
         used = used_laws(parsed, dict(_use(text) for text in uses), changes)
+        law, columns = most_demanding(used).law, most_demanding(used).columns
         fits = fits_of_uses(used, runs, where) or {}
         if not fits:
-            law, columns = most_demanding(used).law, most_demanding(used).columns
             pool = (
                 _sweep_pool(candidates, where)
                 if candidates.endswith(SWEEP_SUFFIX)
@@ -336,7 +338,15 @@ def _for_question(
     else:
         raise click.UsageError(f"give a fit of {', '.join(parsed.uses)}: NAME=FIT.json")
     point = {name: given[0] for name, given in values.items()}
-    return design_for_question(asked, point, pool, **options), pool
+    try:
+        return design_for_question(asked, point, pool, **options), pool
+    except LawdslError as error:
+        if not uses or {d.code for d in error.diagnostics} != {NO_ANSWER}:
+            raise
+        # the runs so far give no answer: more of them, wherever they are
+        design = first_design(law, pool, options["budget"], runs, columns, where, always=True)
+        assert design is not None
+        return design, pool
 
 
 def _use(text: str) -> tuple[str, dict[str, str]]:

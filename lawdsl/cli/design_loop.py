@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from lawdsl.designing.runs.records import Design
 
 STOPPED = (75, 130)  # exit codes of `lawdsl run` after a signal
-IRRELEVANT, NO_ROWS = "N0105", "R0801"
+NO_ROWS = "R0801"
+NOTHING_MORE = ("N0105", "N0106", "N0107")
+"""Codes of candidates that do not bear on the target, are too few, or give a question no answer."""
 WORTHWHILE = 0.01  # of an interval: what all candidates together have to take off it
 HELD_SECONDS = 60  # a run whose sweep was killed saves itself first
 
@@ -87,9 +89,9 @@ def run_loop(step: Step, paths: LoopFiles, say: Callable[[str], None], jobs: int
         try:
             design, pool = step(_collected(paths))
         except LawdslError as error:
-            if design is None or {d.code for d in error.diagnostics} != {IRRELEVANT}:
+            if design is None or not {d.code for d in error.diagnostics} <= set(NOTHING_MORE):
                 raise
-            return LoopEnd(design, note="no candidate that is left bears on the target")
+            return LoopEnd(design, note=error.diagnostics[0].message)
         settled = _settled(pool)
         if seen is not None and settled == seen:
             return LoopEnd(design, 1, "no run of the batch was finished")

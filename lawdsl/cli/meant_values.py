@@ -74,7 +74,7 @@ def meant_value(name: str, text: str, unit: Factors | None, dimension: str = "")
     plain = text.strip().strip("\"'").translate(_SUPERSCRIPTS)
     if plain.startswith("="):
         return f"write {name}={plain.lstrip('= ')}, with one ="
-    own = size_and_dimension(unit or ())[1]
+    dimensions = size_and_dimension(unit or ())[1]
     for read in (_call, _product, _ends, _list):
         written = read(plain)
         if written and written != text:
@@ -82,12 +82,12 @@ def meant_value(name: str, text: str, unit: Factors | None, dimension: str = "")
             how = "a range is FIRST:LAST:STEP: " if ranged else ""
             how = "write several values as " if read is _list else f"{how}write "
             return f"{how}{name}={written}"
-    written = _with_unit(name, plain, own)
+    written = _with_unit(name, plain, dimensions)
     if written is not None:
         return written if " " in written else f"write {name}={written}"
     if dimension:
         return ""
-    return f"write {_examples(name, own, unit)}"
+    return f"write {_examples(name, dimensions, unit)}"
 
 
 def _examples(name: str, own: Dimension, unit: Factors | None) -> str:
@@ -133,7 +133,7 @@ def _product(text: str) -> str | None:
             factor = float(match[1].replace("_", "")) ** int(match[2] or 1)
             value = value / factor if sign == "/" else value * factor
             position = match.end()
-    except (OverflowError, ZeroDivisionError):
+    except (ArithmeticError, ValueError):  # too large, or an exponent of thousands of digits
         return None
     return _number(value) if math.isfinite(value) else None
 

@@ -32,12 +32,12 @@ def unknown_input(
     if name == output:
         return f"{name} is what is predicted: leave it out; the variables are {', '.join(accepted)}"
     parts = {variable: _source(column) for variable, column in fitted.items()}
-    found = next((v for v, (source, _) in parts.items() if source == name and v in accepted), None)
-    if found is not None:
-        unit = parts[found][1]
+    bound = next((v for v, (source, _) in parts.items() if source == name and v in accepted), None)
+    if bound is not None:
+        unit = parts[bound][1]
         of_unit = f", in {unit}" if unit else ""
         written = " ".join(_renamed(name, text, accepted, parts) for name, text in texts.items())
-        return f"`{name}` is the column that {found} was fitted to{of_unit}: write {written}"
+        return f"`{name}` is the column that {bound} was fitted to{of_unit}: write {written}"
     for variable, (source, _) in parts.items():
         if variable in accepted and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source):
             return (

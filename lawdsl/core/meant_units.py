@@ -80,6 +80,8 @@ def meant_unit(text: str, dimension: Dimension | None = None) -> str | None:
         if any(unit is None for unit in units):
             return None
         whole = "/".join(unit for unit in units if unit)
+        if whole in ("nat", "bit") and dimension == PER_TOKEN:
+            return f"{whole}/token"
         return whole if is_unit(whole) else None
     unit = _meant_factor(text, dimension)
     if unit is not None and dimension == PER_TOKEN and unit in ("nat", "bit"):
@@ -158,3 +160,13 @@ def same_prefix(unit: str, dimension: Dimension) -> str | None:
 def dimension_of(unit: str) -> Dimension:
     """The dimension of a known unit as text."""
     return size_and_dimension(parse_unit(unit))[1]
+
+
+def is_magnitude(text: str) -> bool:
+    """Whether a text is a prefix alone, without a unit: `M`, `B`, `bn`."""
+    return text in PREFIXES or text in MODEL_CARD_PREFIXES or text.lower() in PREFIX_WORDS
+
+
+def size_of(unit: str) -> float:
+    """The size of a known unit as text, in base units."""
+    return size_and_dimension(parse_unit(unit))[0]

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.meant_units import dimension_of, same_prefix
 from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
+from lawdsl.data.bad_lines import with_bad_lines
 from lawdsl.data.columns import UnitFactors, split_header
 from lawdsl.data.missing_columns import binding, no_columns, other_unit, unknown_unit
-from lawdsl.data.quality_checks import duplicates, other_units, two_scales
+from lawdsl.data.quality_checks import duplicates, other_units, perplexities, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
 from lawdsl.data.table import Table, bad_rows
@@ -153,6 +154,7 @@ def bind(
         if warn:
             rounded = steps(output / factor) * factor
             warnings = [*other_units(law, table, values, bound)]
+            warnings += perplexities(law, table, values, bound)
             warnings += duplicates(table, data, output, rounded)
         # rows of equal values may differ in run or weight: these determine their order, so that the
         # digest and all sums are the same for a shuffled table
@@ -268,10 +270,12 @@ def _values(
     problems: list[Diagnostic] = []
     good = np.ones(len(table), dtype=bool)
     quantities = {q.name: q for q in law.variables}
+    units = {column: _unit_factors(law, name) for name, column in bound.items()}
+    dimensions = {c: size_and_dimension(u)[1] if u else None for c, u in units.items()}
     for name, column in bound.items():
         try:
             factor = conversion(table, name, column, _unit_factors(law, name))
-            numbers = table.numbers(column) * factor
+            numbers = table.numbers(column, dimensions[column]) * factor
         except LawdslError as error:
             problems += error.diagnostics
             continue
@@ -295,7 +299,7 @@ def _values(
                 )
             fine &= passed
         good &= fine
-    return values, problems, good
+    return values, with_bad_lines(table, dimensions, problems), good
 
 
 def _unit_factors(law: Law, name: str) -> UnitFactors | None:
@@ -415,6 +419,7 @@ def _right_unit(table: Table, name: str, column: str, unit: str, dimension: Dime
         advice.append(f"write the unit of the column: {binding(name, f'{own} [{likely}]')}")
     elif likely is not None:
         advice.append(f"correct the header, `{own} [{likely}]`")
+        advice += [] if right is not None else ["bind another column"]
     return ", or ".join(advice)
 
 

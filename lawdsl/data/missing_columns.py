@@ -59,7 +59,7 @@ def no_column(
         return Diagnostic("D0104", message, place=table.name, help=help)
     did_you_mean = f"did you mean `{alike}`? " if alike else ""
     help = f"{did_you_mean}the columns are {listed}; bind one: {binding(name, meant or 'COLUMN')}"
-    if column == name and name not in (alike or "").split():
+    if column == name and alike not in _similar(table, column):
         message = f"no column is bound to {what}, and none is called `{name}`"
         help = f"the columns are {listed}; write {binding(name, meant or 'COLUMN')}"
     header = _header_with_unit(alike, factors) if alike else None
@@ -99,7 +99,9 @@ def _bracketed(table: Table, name: str, column: str, factors: UnitFactors | None
     unit = next(text for text in match.groups()[1:] if text is not None)
     if table.units.get(own):
         return f"the column is `{own}`; the unit in its header is read: {binding(name, own)}"
-    meant = unit if is_unit(unit) else meant_unit(unit, _dimension(factors))
+    dimension = _dimension(factors)
+    fits = is_unit(unit) and dimension in (None, dimension_of(unit))
+    meant = unit if fits else meant_unit(unit, dimension)
     if meant is None:
         return None
     return f"units stand in square brackets: write {binding(name, f'{own} [{meant}]')}"
@@ -110,13 +112,12 @@ def _meant(
 ) -> tuple[str | None, str | None]:
     """The right side of the binding that is probably meant, and its column; None if not known."""
     names = table.source_columns
-    # `N (B)` and `N in B` start with N
-    alike = next((c for c in names if c.split()[:1] == [column]), None) or nearest(column, names)
+    alike = next(iter(_similar(table, column)), None)
     if alike is None and column == name:
         quantity = "L" if "output" in what else QUANTITY_OF.get(_dimension(factors) or (), "")
         quantity = quantity or ("r" if name == "r" else "")
         said = [c for c in names if quantity and not read_name(c).logarithm]
-        found = [c for c in said if read_name(c).quantity == quantity]
+        found = [c for c in said if read_name(c).quantity == quantity and table.readable(c).any()]
         alike = found[0] if len(found) == 1 else None
     if alike is None:
         return None, None
@@ -128,6 +129,14 @@ def _meant(
     if prefix and not table.units.get(alike) and dimension in QUANTITY_OF:
         return f"{alike} [{prefix}{dimension[0][0]}]", alike
     return alike, alike
+
+
+def _similar(table: Table, column: str) -> list[str]:
+    """The column whose name resembles another one, if there is one."""
+    names = table.source_columns
+    # `N (B)` and `N in B` start with N
+    alike = next((c for c in names if c.split()[:1] == [column]), None) or nearest(column, names)
+    return [alike] if alike else []
 
 
 def _header_with_unit(column: str, factors: UnitFactors | None) -> str | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.quantities import MAGNITUDES
 from lawdsl.data.table import Table, number
-from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.keywords import did_you_mean, nearest
 
 ORDER_RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
     ">": np.greater,
@@ -30,12 +32,15 @@ _OR = re.compile(r"\s(?:or|OR)\s|\|")
 
 @dataclass(frozen=True)
 class RowCondition:
-    """A relation between a column and a value; `value` is None where `text` is not a number."""
+    """A relation between a column and a value; `value` is None where `text` is not a number, and
+    `quoted` says that the text was in quotes, as a text is.
+    """
 
     column: str
     relation: str
     text: str
     value: float | None
+    quoted: bool = False
 
     @property
     def is_order(self) -> bool:
@@ -47,7 +52,8 @@ class RowCondition:
         numbers, 70 = 70.0.
 
         Raises:
-            LawdslError: an order relation with a cell that is not a number; D0106.
+            LawdslError: an order relation with a cell that is not a number, D0106; a number compared
+                with texts, or a text with numbers, which are never equal; D0115.
         """
         if self.is_order:
             return ORDER_RELATIONS[self.relation](table.numbers(self.column), self.value)
@@ -63,9 +69,58 @@ class RowCondition:
                 pass  # some cells are text: they are compared individually
         text, value = self.text, self.value
         cells = table.texts(self.column)
-        return np.array(
-            [c == text or (value is not None and number(c) == value) for c in cells], dtype=bool
+        numbers = [number(c) for c in cells]
+        same = np.array(
+            [
+                c == text or (value is not None and n == value)
+                for c, n in zip(cells, numbers, strict=True)
+            ],
+            dtype=bool,
         )
+        if not same.any() and any(cells):
+            self._check_kind(table, cells, numbers)
+        return same
+
+    def _check_kind(
+        self, table: Table, cells: Sequence[str], numbers: Sequence[float | None]
+    ) -> None:
+        """Refuse a number for a column of texts, and a text for a column of numbers."""
+        known = [n for cell, n in zip(cells, numbers, strict=True) if cell]
+        kind = ""
+        if self.value is not None and not self.quoted and all(n is None for n in known):
+            kind, other = "texts", "number"
+            alike = _texts_of_number(self.value, cells) or nearest(self.text, dict.fromkeys(cells))
+            example = alike or next(cell for cell in cells if cell)
+            help = f'write a text of the column: `{self.column} {self.relation} "{example}"`'
+        elif self.value is None and not self.quoted and all(n is not None for n in known):
+            kind, other = "numbers", "text"
+            bare = re.match(r"[-+]?[0-9.]+", self.text)
+            in_column = bare is not None and number(bare[0]) in known
+            meant = bare[0] if bare is not None and in_column else _number_meant(self.text)
+            example = meant or next(cell for cell in cells if cell)
+            help = f"write a number: `{self.column} {self.relation} {example}`"
+        if kind:
+            message = f"column {self.column} holds {kind}, and `{self.text}` is a {other}"
+            raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
+
+
+def _texts_of_number(value: float, cells: Sequence[str]) -> str | None:
+    """The text of a column that stands for a number with a magnitude: `0.64M` for 0.64e6."""
+    for cell in dict.fromkeys(cells):
+        meant = _number_meant(cell)
+        if meant is not None and math.isclose(float(meant), value, rel_tol=1e-9):
+            return cell
+    return None
+
+
+def _number_meant(text: str) -> str | None:
+    """The number of a text with a magnitude, `70M` or `70Mparam`; None if it is not one."""
+    match = re.fullmatch(r"([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(k|K|[MBGT]|bn|mn)\w*", text)
+    if match is None or number(match[1]) is None:
+        return None
+    return f"{float(match[1]) * MAGNITUDES.get(match[2], 1e6):g}".replace("e+0", "e").replace(
+        "e+", "e"
+    )
 
 
 def parse_condition(text: str, table: Table) -> RowCondition:
@@ -98,6 +153,7 @@ def parse_condition(text: str, table: Table) -> RowCondition:
             help = f"write `{text.replace(spelled[0], relation)}`"
         raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
     name, relation, value = match["column"], match["op"], match["value"].strip("\"'")
+    quoted = match["value"] != value
     parts = [part.strip() for part in _JOINED.split(text)]
     if len(parts) > 1 and all(_FORM.fullmatch(part) for part in parts):
         options = " ".join(f'--where "{part}"' for part in parts)
@@ -106,11 +162,15 @@ def parse_condition(text: str, table: Table) -> RowCondition:
             help = "conditions hold together: choose the rows in the table itself"
         raise LawdslError(Diagnostic("D0115", f"`{text}` is several conditions", help=help))
     if name not in table.columns:
-        help = did_you_mean(name, table.columns, f"the columns are {', '.join(table.columns)}")
+        listed = f"the columns are {', '.join(table.source_columns)}"
+        help = did_you_mean(name, table.source_columns, listed)
         message = f"the table has no column `{name}`, of `{text}`"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
-    row_condition = RowCondition(name, relation, value, number(value))
+    row_condition = RowCondition(name, relation, value, number(value), quoted)
     if row_condition.is_order and row_condition.value is None:
         message = f"`{value}` in `{text}` is not a number"
-        raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !="))
+        help = "compare text with = or !="
+        if (meant := _number_meant(value)) is not None:
+            help = f"write `{name} {relation} {meant}`"
+        raise LawdslError(Diagnostic("D0115", message, help=help))
     return row_condition

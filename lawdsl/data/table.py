@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
-from lawdsl.core.units import SPELLINGS, canonical
+from lawdsl.core.units import Dimension
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
+from lawdsl.data.bad_cells import cell_advice, number as number
 
 MAX_ROWS_NAMED = 5  # bad rows named in one message
 
@@ -65,8 +65,13 @@ class Table:
         columns = {name: column.take(positions_of_rows) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=numbers)
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str, dimension: Dimension | None = None) -> NDArray[np.float64]:
         """A column as float64.
+
+        Args:
+            name: the column.
+            dimension: the dimension of the variable that it is read as, for the advice on units;
+                None if it is not known.
 
         Raises:
             LawdslError: a cell that is not a number, with its row; D0106.
@@ -75,7 +80,7 @@ class Table:
         kind = column.type
         if _is_number(kind):
             if column.null_count:
-                raise self._bad(name, to_numpy(column.is_null()), "")
+                raise self._bad(name, to_numpy(column.is_null()), [""], dimension)
             # a safe cast refuses integers beyond 2^53, which a fit may round
             floats = to_numpy(column.cast(pa.float64(), safe=False))
             return np.ascontiguousarray(floats, dtype=np.float64)
@@ -94,7 +99,8 @@ class Table:
         values = [number(cell) for cell in cells]
         bad = np.array([value is None for value in values], dtype=bool)
         if bad.any():
-            raise self._bad(name, bad, cells[int(np.argmax(bad))])
+            unread = [cell for cell, is_bad in zip(cells, bad.tolist(), strict=True) if is_bad]
+            raise self._bad(name, bad, unread, dimension)
         if self.typed and len(self):
             help = "turn the column into numbers first"
             message = f'column {name}: "{cells[0][:40]}" is text, not a number'
@@ -120,9 +126,20 @@ class Table:
         """A column as text, stripped of surrounding spaces."""
         return ["" if c is None else str(c).strip() for c in self.columns[name].to_pylist()]
 
-    def _bad(self, name: str, bad: NDArray[np.bool_], cell: str) -> LawdslError:
-        why = f'"{cell[:40]}" is not a number' if cell else "is empty"
-        message, help = f"column {name}: {why}", _advice(name, cell)
+    def _bad(
+        self,
+        name: str,
+        bad: NDArray[np.bool_],
+        cells: Sequence[str],
+        dimension: Dimension | None,
+    ) -> LawdslError:
+        why = f'"{cells[0][:40]}" is not a number' if cells[0] else "is empty"
+        message, help = (
+            f"column {name}: {why}",
+            cell_advice(
+                name, cells, dimension, header=self.units.get(name, ""), every=bool(bad.all())
+            ),
+        )
         return LawdslError(bad_rows("D0106", self, name, np.flatnonzero(bad), message, help))
 
 
@@ -157,16 +174,6 @@ def bad_rows(
     return Diagnostic(code, message, place=first_place, notes=notes, help=help)
 
 
-def number(cell: str) -> float | None:
-    """The number in a cell, or None; unlike `float`, it refuses `1_000` and non-ASCII digits."""
-    if "_" in cell or not cell.isascii():
-        return None
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
 def _is_number(kind: Any) -> bool:
     test = pa.types
     return bool(
@@ -179,34 +186,3 @@ def _is_number(kind: Any) -> bool:
 
 def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _advice(name: str, cell: str) -> str:
-    """The advice for a cell that is not a number."""
-    if not cell:
-        return "fill it in, or leave such rows out with --drop-bad"
-    if cell.endswith("%") and (percent := number(cell[:-1].strip())) is not None:
-        return f"write shares as numbers: {percent / 100:g} for {cell}"
-    if cell.translate(str.maketrans("", "", ",._ ")).lstrip("+-").isdigit():
-        return "write numbers without separators, with a point: 1000000 or 2.5"
-    if number(cell[:-1]) is not None and cell[-1].isalpha():
-        return f"write it out (1e9), or give the column a unit: `{name} [Gtoken]`"
-    if re.match(r"(?:n/?a|none|null|missing|failed|crashed|diverged|error)\b", cell.lower()):
-        return "leave such rows out with --drop-bad"
-    if cell.lower() in ("na", "n/a", "none", "null", "-", "?", "<na>"):
-        return "leave such rows out with --drop-bad"
-    for sign in ("±", "+/-", "+-"):
-        value, found, deviation = cell.partition(sign)
-        if found and number(value.strip()) is not None:
-            error = deviation.strip() or "0.01"
-            return f"write `{value.strip()}`, and `{error}` in a column of its own, se_{name}"
-    alone = re.findall(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", cell)
-    if len(alone) == 1 and re.match(r"[^0-9+-]*[^0-9\s.+-]\W*[0-9]", cell):  # ca. 2.53
-        return f"write `{alone[0]}` alone"
-    if re.match(r"[<>≤≥~≈]=?\s*[0-9]", cell):
-        return "write the number alone, or leave such rows out with --drop-bad"
-    found_unit = re.fullmatch(r"[-+0-9.eE]+\s*([A-Za-z]+)", cell)
-    if found_unit and (unit := canonical(found_unit[1])) is not None:
-        return f"write the number alone, and the unit in the header: `{name} [{unit}]`"
-    unit_names = ", ".join(sorted(set(SPELLINGS.values())))
-    return f"a cell is a plain number; units ({unit_names}) go in the header, as `{name} [Gtoken]`"

@@ -131,6 +131,8 @@ def first_design(
     runs: Any = None,
     columns: Mapping[str, str] | None = None,
     where: Sequence[str] = (),
+    *,
+    always: bool = False,
 ) -> Design | None:
     """The runs that the first fit of a law needs.
 
@@ -141,6 +143,7 @@ def first_design(
         runs: the table of the runs so far; None for none.
         columns: variable or output -> column.
         where: conditions that the rows meet.
+        always: whether to propose runs even then: a quarter more rows than there are.
 
     Returns:
         The design; None where the runs so far have rows enough.
@@ -150,15 +153,18 @@ def first_design(
     """
     bound = columns or {}
     law, measured = measured_rows(law, runs, bound, where)
-    if measured.shape[1] >= rows_of_first_fit(law):
-        return None
+    count, more = measured.shape[1], None
+    if count >= rows_of_first_fit(law):
+        if not always:
+            return None
+        more = max(2, count // 4)
     law, table, bound = at_one_label(
         with_settings_of(law, pool.table), pool.table, bound, target=False
     )
     values = bind(law, table, columns_for(law, bound, table), target=False, warn=False).columns
     if pool.done is None:
         pool = replace(pool, done=done_candidates(values, pool.rows, measured))
-    return first_runs(law, pool, values, budget)
+    return first_runs(law, pool, values, budget, more)
 
 
 def design_for_question(

@@ -51,6 +51,7 @@ from lawdsl.fitting.storage import (
     altered,
     check_schema,
     read_at_labels,
+    read_with_parameters,
 )
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
@@ -231,9 +232,7 @@ class Fit(FitRecord, Presented, Exportable):
         level: float = LEVEL,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> Band:
-        """Like `predict_with_errors`, with its arguments and errors, but without Python warnings,
-        for callers that handle `warnings` themselves.
-        """
+        """`predict_with_errors` for callers that handle `warnings` themselves."""
         check_level(level)
         if discrepancy is not None:
             check_amplitude(discrepancy)
@@ -301,8 +300,7 @@ class Fit(FitRecord, Presented, Exportable):
         return parameter_intervals(self, self.read_law(), discrepancy)
 
     def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
-        """The fitted law at the rows that the fit stores, from which the error of the law is
-        estimated.
+        """The fitted law at the stored rows, from which the error of the law is estimated.
 
         Args:
             law: the law of the fit.
@@ -335,17 +333,8 @@ class Fit(FitRecord, Presented, Exportable):
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""
-        law = self.read_law()
         assert self.spread is not None
-        chosen = set(self.spread.names) - {q.name for q in law.parameters}
-        if not chosen:
-            return law
-        free_law = read_at_labels(
-            replace(self.law, held=self.law.changes.freeing(chosen).statements)
-        )
-        if tuple(q.name for q in free_law.parameters) != self.spread.names:
-            raise altered("it says the errors of other parameters")
-        return free_law
+        return read_with_parameters(self.law, self.read_law(), self.spread.names)
 
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]

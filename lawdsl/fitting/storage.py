@@ -95,6 +95,14 @@ def read(path: Path) -> str:
     return content.decode("utf-8")
 
 
+OTHER_FILES = {
+    ".law": ("a law", "make a fit of it with `lawdsl fit {} DATA -o FIT.json`, and give FIT.json"),
+    ".csv": ("a table", "fit a law to it with `lawdsl fit LAW {} -o FIT.json`, and give FIT.json"),
+    ".toml": ("a sweep", "make one with `lawdsl fit LAW DATA -o FIT.json`, and give FIT.json"),
+}
+"""Ending of files that are no fits -> what they are, and what to do."""
+
+
 def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     """Read a file and build a record from its content.
 
@@ -121,6 +129,11 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
             help = f"fit the law first: `lawdsl fit {path} DATA -o FIT.json`"
     except json.JSONDecodeError as error:
         reason = f"it is not a fit of schema {FIT_SCHEMA}, nor JSON (line {error.lineno})"
+        other = OTHER_FILES.get(Path(path).suffix.lower())
+        if other is not None:
+            message = f"{path} is {other[0]}, where a fit is expected, a JSON file of `lawdsl fit`"
+            help = other[1].format(path)
+            raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
     except NO_FIT as error:
         reason = (
             f"it is not a fit of schema {FIT_SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
@@ -222,6 +235,27 @@ def read_at_labels(fitted: FittedLaw) -> Law:
         return law.at_labels(fitted.instance)
     except KeyError:
         raise altered("its labels are not those of its law") from None
+
+
+def read_with_parameters(fitted: FittedLaw, law: Law, names: tuple[str, ...]) -> Law:
+    """The law with the parameters of a covariance, of which one may have been chosen before the
+    others and is fixed in the fitted law.
+
+    Args:
+        fitted: the law of a fit.
+        law: the same, rebuilt.
+        names: the parameters of the covariance.
+
+    Raises:
+        LawdslError: the texts do not give a law of these parameters.
+    """
+    chosen = set(names) - {q.name for q in law.parameters}
+    if not chosen:
+        return law
+    free_law = read_at_labels(replace(fitted, held=fitted.changes.freeing(chosen).statements))
+    if tuple(q.name for q in free_law.parameters) != names:
+        raise altered("it says the errors of other parameters")
+    return free_law
 
 
 def declarations(law: FittedLaw) -> Declarations:

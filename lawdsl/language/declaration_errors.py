@@ -42,7 +42,9 @@ def _header(p: ParseFailure) -> Explanation | None:
     """`law my study "title"`, `law study Loss on code`, `law "study"`, `law study-2`, `law study:`"""
     if p.line[0].type != "KIND" or p.token.type == "$END":
         return None
-    if p.token.value in KEYWORDS and (p.position == 1 or p.token.value not in SECTIONS):
+    ending = p.before is not None and p.before.value == "."  # study.law
+    word = p.token.value in SECTIONS and p.position > 1 and not ending
+    if p.token.value in KEYWORDS and not word:
         return None
     kind, rest = p.statement, p.line[p.position :]
     title = next((i for i, word in enumerate(rest) if word.type == "STRING"), None)
@@ -51,6 +53,12 @@ def _header(p: ParseFailure) -> Explanation | None:
         message = f"the name of a {kind} stands without quotes"
         help = f'write `{kind} {name} "title"`'
         return "L0201", message, help, (p.token,), replacing((p.token,), name)
+    if p.position == 1 and p.token.type == "NUMBER" and p.after is not None:
+        digits = (p.token, p.after) if p.after.start_pos == p.token.end_pos else (p.token,)
+        name = "".join(str(word) for word in reversed(digits))
+        name = name if name[0].isalpha() else f"{kind}_{name}"
+        help, edit = f"write `{name}`", replacing(digits, name)
+        return "L0201", "a name begins with a letter", help, (p.token,), edit
     if p.position == 1:
         return None
     until = p.position + (len(rest) if title is None else title)

@@ -20,6 +20,7 @@ from lawdsl.language.formulas import (
 )
 from lawdsl.language.indices import declared_subscripts
 from lawdsl.language.scope import (
+    DIGITS,
     GIVEN,
     IDENTITY,
     LET,
@@ -216,6 +217,8 @@ def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) 
         scope.report("L0314", "a setting has no subscripts", statement.span, help)
     if list(names_in(formula)):
         help = "a setting is a number; what depends on others is a `let`"
+        if isinstance(formula, tree.Name) and formula.text.translate(DIGITS).isdigit():
+            help = f"did you mean the number `{formula.text.translate(DIGITS)}`?"
         scope.report("L0412", "this is not a number", formula.span, help)
     else:
         check_formula(scope, formula, SETTING)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lawdsl.language.keywords import FUNCTIONS, GREEK
+from lawdsl.language.size_limits import MAX_NESTING
 
 COMMANDS = {
     "cdot": "*",
@@ -29,7 +30,7 @@ FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 COMMAND = re.compile(r"\\([A-Za-z]+)")
 BRACED = re.compile(r"\\(sqrt|exp|log|ln)\{([^{}]*)\}")
 OPERATOR = re.compile(r"%[^%\s]{1,3}%|%%")
-PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)[ ]?%")
+PERCENTAGE = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?)[ ]?%")
 STRING_OR_COMMENT = re.compile(r'"[^"]*"|#.*')
 SIMPLE = re.compile(r"[A-Za-z_]\w*")
 
@@ -66,9 +67,10 @@ def spelled(line: str, at: int) -> Remedy | None:
     if char == "~":
         if first in ("prior", "parameter"):
             words = line.split()
-            name = words[1].rstrip("~") if len(words) > 1 else "alpha"
+            name = words[1].rstrip("~") if len(words) > 1 else ""
             help = (
-                f"write a prior as `prior {name} = 0.35 ± 0.1`: its center and standard deviation"
+                f"write a prior as `prior {name or 'alpha'} = 0.35 ± 0.1`: "
+                "its center and standard deviation"
             )
             return Remedy(help, (), len(line))
         if first in ("start", "variable", "given", "choose", "index"):
@@ -103,9 +105,8 @@ def _percent(line: str, at: int) -> Remedy:
         help = f"write `{written}`" if written else "the operators are + - * / ^"
         edits = ((at, operator.end(), written),) if written else ()
         return Remedy(help, edits, operator.end())
-    number = PERCENTAGE.search(line[: at + 1])
-    numbers = [m for m in PERCENTAGE.finditer(line) if m.end() == at + 1]
-    if number is None or not numbers:
+    found = next((m for m in PERCENTAGE.finditer(line, 0, at + 1) if m.end() == at + 1), None)
+    if found is None:
         if not line[:at].strip():
             return Remedy("comments begin with `#`", ((at, at + 1, "#"),), len(line))
         return Remedy("comments begin with `#`; write 0.1 for 10 %", (), len(line))
@@ -128,10 +129,10 @@ def _backslash(line: str, at: int) -> Remedy:
         return Remedy(help, ((at, at + 1, ""),) if rest.strip() else (), at + 1)
     text = line[at:]
     written = text
-    for _ in range(text.count("{") + 1):
-        written = BRACED.sub(r"\\\1(\2)", FRACTION.sub(r"(\1)/(\2)", written))
-    for name, quotient in (("cdot", "*"),):
-        written = written.replace(f"\\{name}", quotient)
+    for _ in range(MAX_NESTING):
+        before, written = written, BRACED.sub(r"\\\1(\2)", FRACTION.sub(r"(\1)/(\2)", written))
+        if written == before:
+            break
     known = all(name in COMMANDS for name in COMMAND.findall(written))
     written = COMMAND.sub(lambda m: COMMANDS.get(m[1], m[0]), written)
     written = re.sub(r"\(([A-Za-z]\w*)\)/\(", r"\1/(", written)

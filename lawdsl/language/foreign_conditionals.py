@@ -208,6 +208,10 @@ MISTAKES = (
     ),
     (r"(?i)\b(?:elif|elseif|elsif)\b", "`{}` cannot stand here"),
     (r"(?i)\b(?:otherwise|case\s+when|when)\b", "`{}` is no word of a piecewise formula"),
+    (
+        r"[-+*/]\s*\b(?P<at>if)\b(?=.*\bthen\b.*\belse\b)",
+        "inside a formula a piecewise one stands in brackets",
+    ),
     (r"(?i)\bif\b", "a piecewise formula is written `if … then … else …`"),
 )
 """What is wrong with a piecewise formula -> the message, the first that is found."""
@@ -305,7 +309,9 @@ def _piece(text: str) -> tuple[str, str, Condition | None, str] | None:
     """The name, the formula, the condition and the rest of `L = E + A/N for N < N0  unit nat/token`."""
     text = re.sub(r"#[^\"\n]*$", "", text).rstrip()
     tail = "".join(m[0] for m in TAIL.finditer(text))
-    head = re.match(r"\s*([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*=(?!=)\s*(.+)$", TAIL.sub("", text))
+    head = re.match(
+        r"\s*((?:let\s+)?[A-Za-z_]\w*(?:\[[^\]]*\])?)\s*=(?!=)\s*(.+)$", TAIL.sub("", text)
+    )
     if head is None:
         return None
     name, formula = head[1], head[2].strip()

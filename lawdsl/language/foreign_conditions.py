@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lawdsl.language.whole_lines import MAX_CHARACTERS
+
 OPENERS, CLOSERS = "([{", ")]}"
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -58,6 +60,7 @@ def parts_of(text: str, sign: re.Pattern[str]) -> list[str]:
     return [*parts, text[last:]]
 
 
+MAX_DEPTH = 8  # of conditions in conditions
 COMMA, SEMICOLON, PLUS = re.compile(","), re.compile(r";|\\\\"), re.compile(r"(?<=[\w)\]])\s*[+-]")
 
 
@@ -69,27 +72,30 @@ def _bare(text: str) -> str:
     return text
 
 
-def condition_of(text: str) -> Condition | None:
+def condition_of(text: str, depth: int = 0) -> Condition | None:
     """The comparisons of a condition; None where it is made of something else.
 
     Args:
         text: the condition as another language writes it.
+        depth: of the conditions that it stands in.
     """
+    if depth > MAX_DEPTH:
+        return None
     text = _bare(text)
     negated = re.fullmatch(r"(?:not\b|!|~)\s*(.+)", text)
     if negated:
-        inner = condition_of(negated[1])
+        inner = condition_of(negated[1], depth + 1)
         if inner is None or len(inner) != 1 or len(inner[0]) != 1:
             return None
         left, sign, right = inner[0][0]
         return [[(left, OPPOSITE[sign], right)]]
     alternatives = parts_of(text, OR)
     if len(alternatives) > 1:
-        read = [condition_of(part) for part in alternatives]
+        read = [condition_of(part, depth + 1) for part in alternatives]
         return [each for part in read for each in part or []] if all(read) else None
     together = parts_of(text, AND)
     if len(together) > 1:
-        read = [condition_of(part) for part in together]
+        read = [condition_of(part, depth + 1) for part in together]
         if any(part is None or len(part) != 1 for part in read):
             return None
         return [[each for part in read if part for each in part[0]]]
@@ -167,14 +173,15 @@ def written(pieces: Sequence[Piece]) -> str | None:
     return None
 
 
-def _nested(texts: Sequence[tuple[Condition, str]], last: str) -> str:
-    if not texts:
-        return last
-    (condition, value), *rest = texts
-    other = _nested(rest, last)
-    for together in reversed(condition):
-        other = _branch(together, value, other)
-    return other
+def _nested(texts: Sequence[tuple[Condition, str]], last: str) -> str | None:
+    """One formula; None where it becomes too long, since `and` writes what follows it twice."""
+    formula = last
+    for condition, value in reversed(texts):
+        for together in reversed(condition):
+            formula = _branch(together, value, formula)
+            if len(formula) > MAX_CHARACTERS:
+                return None
+    return formula
 
 
 def _branch(together: Sequence[Comparison], value: str, other: str) -> str:

@@ -1,7 +1,7 @@
 """Declarations as other languages write them -> `variable r in [0, 1]`, `parameter E >= 0  unit token`.
 
-Bounds in words (`non-negative`, `at least 1`), Stan's `<lower=0>`, keyword arguments of Python, units
-with `=` or numbers, shares that sum to 1, and numbers such as `5 x 10^-2`.
+Bounds in words (`non-negative`, `at least 1`), Stan's `<lower=0>`, keyword arguments of Python, intervals
+without commas, and shares that sum to 1.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator
 
 from lawdsl.core.units import canonical
-from lawdsl.language.foreign_units import advice_on, prefixed
 from lawdsl.language.keywords import KEYWORDS
 from lawdsl.language.whole_lines import Line, Meant, place
 
@@ -44,8 +43,12 @@ PHRASES: tuple[tuple[str, str], ...] = (
 """Bounds in words -> as they are written; the numbers or names of a phrase stand for `{}`."""
 
 
-def _bound(text: str) -> str | None:
-    """The bound that a phrase says: `non-negative`, `must be at least 1`; None for other words."""
+def bound_in_words(text: str) -> str | None:
+    """The bound that a phrase says: `non-negative`, `must be at least 1`; None for other words.
+
+    Args:
+        text: the phrase.
+    """
     text = re.sub(r"\s+", " ", text.strip().strip("()")).strip()
     for phrase, bound in PHRASES:
         match = re.fullmatch(
@@ -81,7 +84,7 @@ def _sign_in_words(line: Line) -> Iterator[Meant]:
         )
         if head is None:
             break
-        bound = _bound(head[2].strip())
+        bound = bound_in_words(head[2].strip())
         if bound is not None and head[1].lower() not in ("strictly", "non"):
             written = f"{keyword} {head[1]} {bound}{tail}"
             at = place(line, head[2].strip("( ").split()[0])
@@ -95,7 +98,7 @@ def _sign_in_words(line: Line) -> Iterator[Meant]:
             )
             return
     before = re.match(rf"\s+(.+?)\s+({NAMES})\s*$", body)
-    bound = _bound(before[1]) if before else None
+    bound = bound_in_words(before[1]) if before else None
     if before and bound:
         written = f"{keyword} {before[2]} {bound}{tail}"
         yield Meant(
@@ -213,6 +216,76 @@ def _infinite(line: Line) -> Iterator[Meant]:
     )
 
 
+RANGE = re.compile(
+    rf"(\bin\s*)?([\[(])\s*({NUMBER})\s*(-|–|:|\bto\b|\.\.+|\|)\s*({NUMBER})\s*([\])])"
+)
+ATTRIBUTES = re.compile(
+    rf"[\s,]+(?:(step|by|increment)\s*=?\s*{NUMBER}|(default|init|initial|initially|value|starts?|guess)\s*(?:at|=|:)?\s*({NUMBER})|"
+    rf"(fixed|held|frozen|constant)(?:\s*(?:at|to|=|:)?\s*({NUMBER}))?|"
+    r"(optional|shared|global|trainable|learned|learnable|fitted|estimated|unknown|observed|measured|known|"
+    r"input|output|covariate|required|float|real))(?=\s*(?:$|\"|unit\b))"
+)
+
+
+def _interval_as_range(line: Line) -> Iterator[Meant]:
+    """`r [0-1]`, `r in (0..1]`"""
+    match = RANGE.search(line.masked)
+    if line.keyword not in DECLARATIONS or match is None:
+        return
+    interval = f"in {match[2]}{match[3]}, {match[5]}{match[6]}"
+    head = line.masked[: match.start()].rstrip()
+    written = f"{head} {interval}{line.masked[match.end() :]}"
+    message = "the ends of an interval have a comma between"
+    yield Meant(message, match.span(4), line.unmasked(written), safe=True)
+
+
+def _attribute(line: Line) -> Iterator[Meant]:
+    """`r in [0, 1] step 0.1`, `E > 0 fixed at 1.69`, `E > 0 init 2`, `E > 0 shared`"""
+    match = ATTRIBUTES.search(line.masked)
+    if line.keyword not in ("variable", "parameter") or match is None:
+        return
+    name = re.match(rf"\w+\s+({NAME})", line.masked)
+    plain = line.masked[: match.start()] + line.masked[match.end() :]
+    step, start, value, fixed, held, other = match.groups()
+    word = step or start or fixed or other
+    at = line.masked.index(word, match.start())
+    help = "leave it out" if step is None else "a domain has no step: leave it out"
+    written = plain
+    if name is not None and line.keyword == "parameter" and value:
+        written = f"{plain}\nstart {name[1]} = {value}"
+        help = ""
+    elif name is not None and line.keyword == "parameter" and fixed:
+        written = f"{plain}\nfix {name[1]} = {held}" if held else ""
+        help = "" if held else f"to hold it write `fix {name[1]} = …` on a line of its own"
+    message = (
+        f"unexpected `{word}` behind the domain" if not fixed else "a parameter is held by `fix`"
+    )
+    yield Meant(message, (at, at + len(word)), line.unmasked(written), help)
+
+
+def _names_in_a_row(line: Line) -> Iterator[Meant]:
+    """`A alpha both > 0`, `A and alpha each > 0`"""
+    match = re.fullmatch(
+        r"(\w+\s+)([A-Za-z_]\w*(?:(?:\s*,\s*|\s+and\s+|\s+)[A-Za-z_]\w*)+?)\s*,?\s+(both|each|all|respectively)\s+(.+)",
+        line.masked,
+    )
+    if line.keyword in DECLARATIONS and match is not None:
+        names = ", ".join(re.split(r"\s*,\s*|\s+and\s+|\s+", match[2]))
+        written = f"{match[1]}{names} {match[4]}"
+        yield Meant(f"unexpected `{match[3]}`", match.span(3), line.unmasked(written), safe=True)
+
+
+def _keyword_as_type(line: Line) -> Iterator[Meant]:
+    """`N : variable > 0`, `E: parameter`"""
+    match = re.fullmatch(
+        rf"({NAME})\s*(:)\s*(variable|parameter|setting|given|choose)\b\s*(.*)", line.masked
+    )
+    if match is not None:
+        written = f"{match[3]} {match[1]} {match[4]}".rstrip()
+        message = f"`{match[3]}` begins the line"
+        yield Meant(message, match.span(3), line.unmasked(written), code="L0205", safe=True)
+
+
 def _value_of_unknown(line: Line) -> Iterator[Meant]:
     """`parameter L = E + A/N^alpha`: an equation, or a part of one"""
     match = re.fullmatch(rf"(parameter|variable)\s+({NAME})\s*=\s*(.+)", line.masked)
@@ -261,8 +334,8 @@ def _shares(line: Line) -> Iterator[Meant]:
     """`r[j] in [0, 1] sum to 1`, `r[j] >= 0, sum(r) = 1`"""
     parts = _split(line)
     said = parts and re.search(
-        r"(?i)[\s,;(]*(?:(?:and|which|that|with|they|,|whose|the)\s+)*(?:sums?|summing|adds?(?:\s+up)?|"
-        r"total(?:s|ing)?)\b[^\"]*?\b(?:1|one|unity)\b\)?\s*$|\s+(?:~|in|on|∈|is)?\s*(?:the\s+)?"
+        r"(?i)(?<![\s,;(])[\s,;(]*(?:(?:and|which|that|with|they|,|whose|the)\s+)*(?:sums?|summing|adds?(?:\s+up)?|"
+        r"total(?:s|ing)?)\b[^\"]*?\b(?:1|one|unity)\b\)?\s*$|(?<!\s)\s+(?:~|in|on|∈|is)?\s*(?:the\s+)?"
         r"(?:(?:unit|probability|standard)?[\s_-]*simplex\s*(?:\(.*\)|\[.*\])?|(?:np\.)?[Dd]irichlet\b.*)$",
         parts[1],
     )
@@ -283,142 +356,16 @@ def _shares(line: Line) -> Iterator[Meant]:
     )
 
 
-# Units
-
-
-def _unit_with_sign(line: Line) -> Iterator[Meant]:
-    """`unit=param`, `unit: param`, `units Gparam`, `unit("param")`, `unit [param]`"""
-    match = re.search(
-        r"\bunits?\b\s*(?:([=:])\s*|(?=[(\[\"])|(?<=s)\s)\s*[(\[]?\s*(\"\d+\"|[\w/^*.]+(?: [\w/^*.]+)*?)(?:\s*[)\]])?(?P<gap>\s*)(?=\"|$|,)",
-        line.masked,
-    )
-    if match is None:
-        return
-    if match[1] is None and match[2][0] == '"' and match[0][len("unit")] == " ":
-        return  # a name in quotes
-    unit = line.unmasked(match[2]).strip('"').strip() if match[2][0] == '"' else match[2].strip()
-    if (
-        line.keyword not in (*DECLARATIONS, "setting", "let")
-        and "=" not in line.masked[: match.start()]
-    ):
-        return
-    head = line.masked[: match.start()].rstrip(", ")
-    gap = "  " if line.masked[: match.start()].endswith("  ") else " "
-    behind = match["gap"] + line.masked[match.end() :].removeprefix(",")
-    written = f"{head}{gap}unit {unit}{behind}"
-    message = "a unit follows the word `unit`"
-    help = f"write `unit {unit}`"
-    at = (match.start(), match.start() + len(match[0].rstrip()))
-    sign = match.start(1) if match[1] else match.start()
-    yield Meant(
-        message, (sign, sign + 1) if match[1] else at, line.unmasked(written), help, safe=True
-    )
-
-
-def _odd_unit(line: Line) -> Iterator[Meant]:
-    """`unit PF-days`, `unit 1e9 token`, `unit billion tokens`"""
-    match = re.search(r"\bunit\s+([^\"]+?)\s*(?=\"|$)", line.masked)
-    if match is None:
-        return
-    said = match[1]
-    unit = prefixed(said)
-    if unit is not None:
-        written = f"{line.masked[: match.start(1)]}{unit}{line.masked[match.end(1) :]}"
-        message = (
-            "a unit has no number"
-            if re.match(r"[\d(]", said)
-            else "a prefix and its unit are one word"
-        )
-        yield Meant(
-            message,
-            (match.start(1), match.start(1) + len(re.split(r"\s", said)[0])),
-            line.unmasked(written),
-            f"write `unit {unit}`",
-            safe=True,
-            code="L0201" if re.match(r"[\d(]", said) else "L0203",
-        )
-        return
-    advice = advice_on(said)
-    if advice is not None:
-        yield Meant(
-            f"unknown unit `{said}`", (match.start(1), match.end(1)), "", advice, code="L0409"
-        )
-
-
-# Numbers
-
-POWER_OF_TEN = re.compile(
-    r"(?<![\w.])(\d+\.?\d*)\s*(?:[x×X·⋅*]|\\times|\\cdot)\s*10\s*(?:\^|\*\*)?\s*"
-    r"(?:\{\s*([-+−]?\d+)\s*\}|\(\s*([-+−]?\d+)\s*\)|(?<=[\^*])\s*([-+−]?\d+)|([⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))(?![\w.])"
-)
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
-LETTERS = re.compile(
-    r"(?<![\w.])(?=[\d.OolI]*[OolI])(?=[\d.OolI]*\d)[\dOolI]*\.?[\dOolI]+(?:[eE][-+]?\d+)?(?![\w.])"
-)
-AS_DIGITS = str.maketrans("OolI", "0011")
-
-
-def _powers_of_ten(line: Line) -> Iterator[Meant]:
-    """`5 x 10^-2`, `1.5·10⁹`, `5*10^{-2}`"""
-
-    def number(match: re.Match[str]) -> str:
-        exponent = next(g for g in match.groups()[1:] if g).translate(RAISED)
-        return f"{match[1].rstrip('.')}e{int(exponent)}"
-
-    found = [m for m in POWER_OF_TEN.finditer(line.masked) if any(m.groups()[1:])]
-    if not found:
-        return
-    written = POWER_OF_TEN.sub(lambda m: number(m) if any(m.groups()[1:]) else m[0], line.masked)
-    message = "powers of ten are written with `e`"
-    at = (found[0].start(), found[0].end())
-    help = f"write `{number(found[0])}`"
-    yield Meant(message, at, line.unmasked(written), help if len(found) == 1 else "", safe=True)
-
-
-def _letters_for_digits(line: Line) -> Iterator[Meant]:
-    """`1O`, `O.5`, `l.5`: the letters O and l for 0 and 1"""
-    found = [m for m in LETTERS.finditer(line.masked) if not _is_name(line, m[0])]
-    if not found:
-        return
-    written = LETTERS.sub(
-        lambda m: m[0] if _is_name(line, m[0]) else m[0].translate(AS_DIGITS), line.masked
-    )
-    message = f"`{found[0][0]}` has a letter for a digit"
-    help = f"write `{found[0][0].translate(AS_DIGITS)}`"
-    yield Meant(
-        message, (found[0].start(), found[0].end()), line.unmasked(written), help, code="L0203"
-    )
-
-
-def _is_name(line: Line, word: str) -> bool:
-    return word in line.declared or not re.search(r"^\d|\.", word)
-
-
-def _times(line: Line) -> Iterator[Meant]:
-    """`6 x N x D`: the letter x as a sign of products, where no x is declared"""
-    if "x" in line.declared or "X" in line.declared:
-        return
-    sign = re.compile(r"(?<=[\w)\]])\s+[xX]\s+(?=[\w(])")
-    written = sign.sub("*", line.masked)
-    match = sign.search(line.masked)
-    if match is not None and re.search(r"[=<>]|require|minimize", line.masked):
-        at = line.masked.index(match[0].strip(), match.start())
-        yield Meant(
-            "a product is written with `*`", (at, at + 1), line.unmasked(written), safe=True
-        )
-
-
 RULES: tuple[Callable[[Line], Iterator[Meant]], ...] = (
-    _powers_of_ten,
-    _letters_for_digits,
     _shares,
+    _interval_as_range,
+    _attribute,
+    _names_in_a_row,
+    _keyword_as_type,
     _constructor,
     _value_of_unknown,
     _infinite,
     _options,
-    _unit_with_sign,
-    _odd_unit,
     _sign_in_words,
-    _times,
 )
 """The specific before the general."""

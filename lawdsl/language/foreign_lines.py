@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from lawdsl.language import (
+    foreign_claims,
     foreign_conditionals,
     foreign_declarations,
+    foreign_numbers,
     foreign_statements,
     foreign_sums,
 )
@@ -13,7 +15,10 @@ from lawdsl.language.whole_lines import Rule
 WHOLE_LINE_RULES: tuple[Rule, ...] = (
     *foreign_statements.RULES[:1],
     *foreign_sums.RULES,
+    *foreign_numbers.FIRST,
     *foreign_declarations.RULES,
+    *foreign_numbers.LAST,
+    *foreign_claims.RULES,
     *foreign_statements.RULES[1:-1],
     *foreign_conditionals.RULES,
     foreign_statements.RULES[-1],  # np.where is a condition before it is a function

@@ -14,6 +14,7 @@ from lawdsl.core.units import PREFIXES, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
+from lawdsl.language.unquoted_values import text_in_condition
 
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
@@ -465,6 +466,7 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _compound_assignment,
     _text_in_formula,
     _grouped_digits,
+    text_in_condition,
     _magnitude,
     _negation,
     _limit,

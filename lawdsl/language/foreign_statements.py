@@ -1,11 +1,10 @@
 """Statements of other forms -> those that are meant: titles, keywords before equations, left sides.
 
-Also texts with quotes in them, several definitions in a line, limits as functions, and grids.
+Also texts with quotes in them, several definitions in a line, and functions with a module's name.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -19,7 +18,9 @@ from lawdsl.language.keywords import (
     KEYWORDS,
     LEADING,
     PLACED,
+    SECTIONS,
     function_named,
+    intended_statement,
 )
 from lawdsl.language.printer import print_formula
 from lawdsl.language.whole_lines import STRING, Line, Meant, place
@@ -32,8 +33,6 @@ EQUATION_WORDS = (
     *"model eq equations law define result target response scaling_law curve".split(),
 )
 """Words before the equation of a law that say that it is one."""
-INFINITE = r"(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|∞|\\infty)"
-RELATED = re.compile(r"\s*(?:==?|->|→|is|\\to)\s*")
 
 
 def _inner_quotes(line: Line) -> Iterator[Meant]:
@@ -88,6 +87,49 @@ def _title(line: Line) -> Iterator[Meant]:
     dropped = Span(line.start, min(end + 1, len(line.source)))
     edits = (Edit(Span(found.end(1), found.end(1)), f" {match[2]}"), Edit(dropped, ""))
     yield Meant(message, (0, len(match[1])), "", help, code="L0205", elsewhere=edits)
+
+
+def _header_without_keyword(line: Line) -> Iterator[Meant]:
+    """`power "Loss against size"` as the first line"""
+    match = re.fullmatch(r'([A-Za-z]\w*)\s*:?\s*("[^"]*")', line.text)
+    first = not re.sub(r"#[^\n]*", "", line.source[: line.start]).strip()
+    if match is not None and first and not line.has_header and match[1] not in KEYWORDS:
+        message = "the first line begins with `law`"
+        written = f"law {match[1]} {match[2]}"
+        yield Meant(message, match.span(1), written, code="L0401", safe=True)
+
+
+def _sign_before_text(line: Line) -> Iterator[Meant]:
+    """`source = "Hoffmann et al."`, `source: "…"`"""
+    match = re.fullmatch(
+        r'(source|(?:law|question|pipeline)\s+[\w.]+)\s*([:=-])\s*("[^"]*")', line.text
+    )
+    if match is not None:
+        message = f"no `{match[2]}` stands before the text"
+        yield Meant(message, match.span(2), f"{match[1]} {match[3]}", safe=True)
+
+
+def _second_equal(line: Line) -> Iterator[Meant]:
+    """`L = E + A/N^alpha = loss`"""
+    match = re.fullmatch(
+        r"((?:let\s+)?[A-Za-z_]\w*\s*=\s*[^=<>]+?)\s*(=)\s*([A-Za-z_]\w*)(\s+unit\s.*|\s*\"\d+\")?",
+        line.masked,
+    )
+    if match is not None and match[3] not in line.declared:
+        written = line.unmasked(f"{match[1]}{match[4] or ''}")
+        yield Meant("an equation has one `=`", match.span(2), written)
+
+
+def _claim_without_require(line: Line) -> Iterator[Meant]:
+    """`limit L -> E as N -> oo`: an unknown word before a claim"""
+    match = re.fullmatch(r"([A-Za-z]\w*)\s*:?\s+(\S.*)", line.masked)
+    if match is None or line.section != "law" or match[1] in (*KEYWORDS, *LEADING, *FUNCTIONS):
+        return
+    claims = re.search(r"->|[<>]|\bfinite\b|creasing\b|\bcon(?:vex|cave)\b", match[2])
+    if claims and match[1] not in line.declared and match[1] != line.output:
+        if intended_statement(match[1], line.section) in (None, *SECTIONS):
+            message = f"unknown statement `{match[1]}`: a claim begins with `require`"
+            yield Meant(message, match.span(1), line.unmasked(f"require {match[2]}"), code="L0205")
 
 
 def _equation_keyword(line: Line) -> Iterator[Meant]:
@@ -185,7 +227,7 @@ def _function(line: Line) -> Iterator[Meant]:
 def _left_side(line: Line) -> Iterator[Meant]:
     """`log(L) = a - b*x`, `L - E = B/S^beta`, `L/E = …`"""
     head = re.match(
-        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*|\s*\"[^\"]*\")*$",
+        r"(?:let\s+)?([^=<>\"]+?)\s*=(?![=>])\s*([^\"]+?)(\s+unit\s[^\"]*)?(\s*\"[^\"]*\")*$",
         line.masked,
     )
     if head is None or line.section != "law" or line.keyword in KEYWORDS - {"let"}:
@@ -253,7 +295,8 @@ def _solved(left: tree.Formula, name: str, right: tree.Formula) -> tree.Formula 
             else:
                 moved = [("+" if back[s] == "+" else "-", t) for s, t in others]
                 first = [pair for pair in moved if pair[0] == "+"]
-                moved = [*first, ("+", right), *(pair for pair in moved if pair[0] == "-")]
+                own = right.terms if isinstance(right, tree.Sum) else (("+", right),)
+                moved = [*first, *own, *(pair for pair in moved if pair[0] == "-")]
             return _solved(inside[1], name, tree.Sum(tuple(moved)))
         case tree.Product(factors) if _has(left, name):
             sign, of = next((s, t) for s, t in factors if _has(t, name))
@@ -273,121 +316,43 @@ def _solved(left: tree.Formula, name: str, right: tree.Formula) -> tree.Formula 
     return None
 
 
-# Limits and grids
-
-
-def _limit_call(line: Line) -> Iterator[Meant]:
-    """`lim(L, N, oo, D, oo) = E`, `limit(L, N -> oo) = E`, `Limit[L, N -> Infinity] == E`"""
-    if line.keyword not in ("require", "assert", "ensure", "claim"):
-        return
-    match = re.search(
-        r"\b(?:sp\.|sympy\.)?(?:lim|limit|Lim|Limit)\s*[(\[](.*)[)\]](.*)$", line.masked
+def _unknown_keyword(line: Line) -> Iterator[Meant]:
+    """`part seen = max(D/U - 1, 0)`: an unknown word before a definition"""
+    match = re.fullmatch(
+        r"([A-Za-z]\w*)\s+([A-Za-z_]\w*(?:\[[^\]]*\])?)\s*(?::=|=(?!=))\s*(.+)", line.masked
     )
-    if match is None:
+    if match is None or line.section != "law" or match[1] in (*KEYWORDS, *LEADING, *FUNCTIONS):
         return
-    parts = [part.strip() for part in parts_of(match[1], COMMA)]
-    subject, rest = parts[0], parts[1:]
-    approaches: list[str] = []
-    while rest:
-        first = rest.pop(0).strip("{}()")
-        pair = re.fullmatch(r"([\w\[\], ]+?)\s*(?:->|→|=|\\to)\s*(.+)", first)
-        if pair:
-            approaches.append(f"{pair[1]} -> {_end(pair[2])}")
-        elif rest:
-            approaches.append(f"{first} -> {_end(rest.pop(0))}")
-        else:
-            return
-    related = RELATED.match(match[2])
-    target = match[2][related.end() :].strip() if related else "E"
-    if not approaches or not target:
+    if (
+        intended_statement(match[1], line.section) not in (None, *SECTIONS)
+        or match[2].partition("[")[0] in line.declared
+    ):
         return
-    written = f"require {subject} -> {target} as {', '.join(approaches)}"
-    at = line.text.find("lim") if "lim" in line.text else line.text.find("Lim")
-    yield Meant(
-        "a limit is written with `->`", (at, at + 3), line.unmasked(written), safe=bool(related)
-    )
+    part = line.has_equation and match[2] != line.output
+    written = f"{'let ' if part else ''}{match[2]} = {match[3]}"
+    message = f"unknown statement `{match[1]}`"
+    yield Meant(message, match.span(1), line.unmasked(written), code="L0205")
 
 
-def _end(text: str) -> str:
-    text = text.strip(" {}()\"'")
-    return "oo" if re.fullmatch(rf"\+?{INFINITE}", text) else text
-
-
-def grid_of(text: str) -> str | None:
-    """The grid in braces that a range of another language is; None for another text.
-
-    The ends of Python's `range` and NumPy's `arange` are not in them; those of R's `seq`, of `linspace`
-    and of `0:5:25` are.
-
-    Args:
-        text: the range.
-    """
-    call = re.fullmatch(r"(?:\w+\.)*(\w+)\s*[(\[](.*)[)\]]\.?\w*\(?\)?", text.strip())
-    colons = re.fullmatch(
-        r"[\[(]?\s*([-\d.eE+]+)\s*:\s*([-\d.eE+]+)(?:\s*:\s*([-\d.eE+]+))?\s*[\])]?", text.strip()
-    )
-    try:
-        if colons:
-            first, second, last = colons.groups()
-            step = float(second) if last else 1.0
-            return _stepped(float(first), float(last or second), step)
-        if call is None:
-            return None
-        keys = dict(re.findall(r"(\w[\w.]*)\s*=\s*([-\d.eE+]+)", call[2]))
-        numbers = [float(part) for part in call[2].split(",") if "=" not in part]
-        name = call[1].lower()
-        if name in ("range", "arange") and call[1][0] != "R":
-            numbers = [0.0, *numbers] if len(numbers) == 1 else numbers
-            step = float(keys.get("step", numbers[2] if len(numbers) > 2 else 1))
-            count = math.ceil((numbers[1] - numbers[0]) / step - 1e-9) - 1
-            return _stepped(numbers[0], numbers[0] + count * step, step)
-        count_key = next(
-            (keys[k] for k in ("length.out", "length", "num", "n", "len") if k in keys), None
+def _positive_part(line: Line) -> Iterator[Meant]:
+    """`(D/U - 1)_+`, `[D/U - 1]+`"""
+    for match in re.finditer(r"[\])]_?\+(?=\s*(?:$|[)\],*/]|unit\b|\"))", line.masked):
+        start = next(
+            (
+                i
+                for i in range(match.start())
+                if line.masked[i] in "([" and closing(line.masked, i) == match.start()
+            ),
+            None,
         )
-        if name in ("seq", "range", "linspace"):
-            points = count_key or (
-                str(numbers[2]) if name == "linspace" and len(numbers) > 2 else None
-            )
-            if points is not None:
-                step = (numbers[1] - numbers[0]) / (float(points) - 1)
-            else:
-                step = float(keys.get("by", numbers[2] if len(numbers) > 2 else 1))
-            return _stepped(numbers[0], numbers[1], step)
-        if name in ("c", "list", "array", "tuple", "asarray", "set"):
-            return f"{{{', '.join(part.strip(' []') for part in call[2].split(','))}}}"
-    except (ValueError, ZeroDivisionError, IndexError):
-        return None
-    return None
-
-
-def _stepped(first: float, last: float, step: float) -> str | None:
-    count = (last - first) / step
-    if not 1 <= count <= 1000:
-        return None
-    last = first + math.floor(count + 1e-9) * step  # R's seq(0, 26, 5) ends at 25
-    numbers = [f"{first + i * step:.12g}" for i in range(min(round(count), 2) + 1)]
-    if count < 3.5 and abs(first + round(count) * step - last) < 1e-9:
-        numbers = [f"{first + i * step:.12g}" for i in range(round(count) + 1)]
-        return f"{{{', '.join(numbers)}}}"
-    return f"{{{numbers[0]}, {numbers[1]}, ..., {last:.12g}}}"
-
-
-def _grid(line: Line) -> Iterator[Meant]:
-    """`start log(A) in range(0, 30, 5)`, `start A = np.linspace(0, 1, 5)`"""
-    match = re.fullmatch(r"start\s+(.+?)(?:\s+in\s*|\s*=\s*)(.+)", line.text)
-    if line.keyword != "start" or match is None:
+        if start is None:
+            continue
+        inner = line.masked[start + 1 : match.start()]
+        formula = f"max({inner}, 0)"
+        written = line.masked[:start] + formula + line.masked[match.end() :]
+        message = "a positive part is written with `max`"
+        yield Meant(message, match.span(), line.unmasked(written), f"write `{formula}`", safe=True)
         return
-    grid = grid_of(match[2].strip("{}") if ":" in match[2] else match[2])
-    if grid is not None:
-        at = match.start(2)
-        width = len(re.match(r"[\w.]*", match[2])[0]) or 1  # type: ignore[index]
-        written = f"{line.text[: match.end(1)]} in {grid}"
-        listed = re.match(r"(?:c|list|array|tuple)\b", match[2]) is not None
-        message = "a grid stands in braces"
-        if ":" in match[2]:
-            at, width, listed = line.text.index(":", at), 1, True
-            message = "a range is written with its first two numbers"
-        yield Meant(message, (at, at + width), written, safe=listed)
 
 
 def _hyphens(line: Line) -> Iterator[Meant]:
@@ -470,15 +435,19 @@ def _closes(text: str, i: int) -> bool:
 RULES = (
     _inner_quotes,
     _title,
+    _header_without_keyword,
+    _sign_before_text,
+    _second_equal,
     _hyphens,
     _equation_keyword,
     _where,
     _function,
     _several_definitions,
     _two_readings,
-    _limit_call,
-    _grid,
+    _unknown_keyword,
+    _positive_part,
     _left_side,
+    _claim_without_require,
     _prefixed_functions,
 )
 """The specific before the general."""

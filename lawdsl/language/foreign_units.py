@@ -109,8 +109,11 @@ def prefixed(text: str) -> str | None:
     Args:
         text: the unit as it stands in the law.
     """
+    turned = re.fullmatch(r"([A-Za-z]+)\s*[*·×]\s*([\d.eE+^ *]+)", text)
+    if turned:
+        text = f"{turned[2]} {turned[1]}"  # tokens * 1e9
     match = re.fullmatch(
-        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d+)|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
+        r"(?:\(\s*)?(?:(\d+(?:\.\d+)?(?:[eE]\+?\d+)?|10\s*(?:\^|\*\*)\s*\d{1,2})|([A-Za-z]+))\s*\)?\s*[*·×_ -]?\s*([A-Za-z]+)(\s*/\s*[A-Za-z]+)?",
         text,
     )
     if match is None:

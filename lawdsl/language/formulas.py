@@ -431,8 +431,9 @@ def _check_call(
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
             help = f"give it {count}"
-            if function == "log" and len(node.arguments) == 2:
-                of, base = map(print_formula, node.arguments)
+            parts = [*node.arguments, *(v for name, v in node.keywords if name == "base")]
+            if function == "log" and len(parts) == 2:
+                of, base = map(print_formula, parts)
                 help = f"write `log10({of})`" if base == "10" else f"write `log({of})/log({base})`"
             scope.report("L0305", f"`{function}` takes {count}", node.span, help)
 

@@ -15,7 +15,6 @@ from lawdsl.language.keywords import LEADING, PIECEWISE, STATEMENTS
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
 CONTINUES = frozenset("+ - ± * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
-GOES_ON = frozenset(PIECEWISE)  # a piecewise formula goes on behind these words, and before them
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,7 @@ class _StatementBuffer:
     behind: str | None = None
     gap: bool = False
     broken: BracketError | None = None
+    piecewise: bool = False  # whether there is an `if`
 
     def closed(self) -> LogicalLine:
         if self.brackets and self.broken is None:
@@ -94,6 +94,7 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
         else:
             line_is_empty = False
             buffer.tokens.append(word)
+            buffer.piecewise |= word.value == "if"
             _count_bracket(buffer, word)
     if buffer.tokens or buffer.above:
         lines.append(buffer.closed())
@@ -135,13 +136,9 @@ def _continues(buffer: _StatementBuffer, following: Following) -> bool:
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,
     if last == ":" and buffer.tokens[0].value == "uses":
         return True
-    return bool(buffer.brackets) or last in CONTINUES or _is_piecewise(buffer, last, first)
-
-
-def _is_piecewise(buffer: _StatementBuffer, last: str, first: Token) -> bool:
-    """Whether the line ends or the next begins with `then` or `else`, which belong to an `if`."""
-    others = GOES_ON - {"if"}
-    return (last in GOES_ON or first.value in others) and any(t == "if" for t in buffer.tokens)
+    # a piecewise formula goes on behind its words, and before `then` and `else`
+    piecewise = buffer.piecewise and (last in PIECEWISE or first.value in PIECEWISE[1:])
+    return bool(buffer.brackets) or last in CONTINUES or piecewise
 
 
 def _add_comment(buffer: _StatementBuffer, word: Token, following: Following) -> None:

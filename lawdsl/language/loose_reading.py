@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from lark import Token
 
+from lawdsl.language.foreign_claims import grid_of
 from lawdsl.language.loose_declarations import declaration, definition, index, setting
 from lawdsl.language.loose_words import (
     AND,
@@ -36,9 +37,10 @@ from lawdsl.language.loose_words import (
 
 def _claim(words: Words) -> Iterator[str]:
     rest = list(words[1:])
-    if rest[0].value == "for" and "," in rest:  # for all t, L > 0
-        yield from _claim([words[0], *rest[index_of(rest, (",",)) + 1 :]])
-        yield f"require {joined(rest[index_of(rest, (',',)) + 1 :])}"
+    behind = rest[index_of(rest, (",",)) + 1 :]
+    if rest[0].value == "for" and behind:  # for all t, L > 0
+        yield from _claim([words[0], *behind])
+        yield f"require {joined(behind)}"
     yield from _trend(rest)
     text = joined(rest)
     derivative = re.sub(
@@ -91,8 +93,8 @@ def _trend(words: Words) -> Iterator[str]:
         if part
     ]
     tail = behind[condition + 1 :]
-    if tail and any(str(word).lower() in EACH for word in tail):
-        tail = [word for word in tail if str(word) in RELATIONS and False]
+    if any(str(word).lower() in EACH for word in tail):
+        tail = []
     trend = STEMS[str(words[place]).lower()[:6]]
     if place > 1 and [str(word) for word in words[place - 2 : place]] in (
         ["non", "-"],
@@ -198,30 +200,17 @@ def _start(words: Words) -> Iterator[str]:
     numbers = numbers_of(right)
     if not names or not numbers:
         return
-    lowered = [str(word).lower() for word in right]
+    grid = grid_of(joined(right))
+    if grid is not None:
+        yield f"start {', '.join(names)} in {grid}"
     if len(numbers) == 1:
         yield f"start {', '.join(f'{name} = {numbers[0]}' for name in names)}"
         return
-    counted = next((w for w in lowered if w in ("linspace", "geomspace", "logspace")), None)
-    ranged = next((w for w in lowered if w in ("range", "arange", "seq")), None)
+    if grid is not None or (right[0].type == "NAME" and "(" in right):
+        return
     values = ", ".join(numbers)
-    if "..." in lowered and len(numbers) == 3:
+    if "..." in right and len(numbers) == 3:
         values = f"{numbers[0]}, {numbers[1]}, ..., {numbers[2]}"
-    if len(numbers) == 3 and (counted or ranged or ":" in lowered):
-        first, second, third = map(float, numbers)
-        step, last = (second, third) if ":" in lowered else (third, second)
-        if counted:
-            if not 2 <= third <= 100:
-                return
-            if counted != "linspace":
-                ends = (10**first, 10**second) if counted == "logspace" else (first, second)
-                first, second = min(ends), max(ends)
-                ratio = (second / first) ** (1 / (third - 1)) if first > 0 else 1
-                points = ", ".join(f"{first * ratio**i:.4g}" for i in range(int(third)))
-                yield f"start {', '.join(names)} in {{{points}}}"
-                return
-            step = (second - first) / (third - 1)
-        values = f"{first:g}, {first + step:g}, ..., {last:g}"
     yield f"start {', '.join(names)} in {{{values}}}"
 
 

@@ -73,7 +73,10 @@ def _parts_without_let(scope: Scope, body: Body) -> list[Statement]:
         return list(body)
     users, declared = _used(body), _declared(body)
     parts = [s for s in outputs if users.get(s.name, set()) - {s.name} or s.name in declared]
-    if len(parts) == len(outputs):
+    claimed = _claimed(body)
+    target = next((s.name for s in outputs if s.name in claimed), None)
+    parts = [s for s in parts if s.name != target or s.name in declared]
+    if len(parts) == len(outputs) or not parts:
         return list(body)
     changed: list[Statement] = []
     for statement in body:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,15 +11,13 @@ from fractions import Fraction
 from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES, Loss
 from lawdsl.language import keywords, size_limits, tree
-from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Objective, ParameterChoice, Symbol, Target
 from lawdsl.language.tree import Formula
-
-RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a parameter is chosen
 
@@ -85,6 +82,9 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
+        could_choose = isinstance(value_given, tree.Call | tree.Number)
+        if name in ("log", "scale", "on", "space") or not could_choose:
+            return None, f"write {row.forms(output)[0]}"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
     if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):
@@ -265,6 +265,7 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
         scope: the names of the file.
         statement: the line.
     """
+    count = len(scope.diagnostics)
     for formula in statement.targets:
         target = read_target(formula)
         if target is None:
@@ -286,7 +287,8 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
         span = Span(listed[0].start, listed[-1].end)
         scope.report("L0405", str(error), span, "write as {-1, 0, ..., 5}")
         return
-    _check_grid_inside(scope, statement, points)
+    if len(scope.diagnostics) == count:
+        _check_grid_inside(scope, statement, points)
 
 
 def _check_grid_inside(scope: Scope, statement: tree.StartGrid, points: tuple[float, ...]) -> None:
@@ -294,7 +296,7 @@ def _check_grid_inside(scope: Scope, statement: tree.StartGrid, points: tuple[fl
     for formula in statement.targets:
         target = read_target(formula)
         symbol = scope.symbols.get(target.name) if target is not None else None
-        if target is None or symbol is None or target.less is not None:
+        if target is None or symbol is None or target.less or symbol.kind != "parameter":
             continue
         bounds = [(relation, number(scope, limit), limit) for relation, limit in symbol.bounds]
         outside: dict[float, str] = {}

@@ -43,6 +43,7 @@ from lawdsl.language.tree import (
 from lawdsl.language.whole_lines import Line, explained
 
 MAX_MISTAKES_IN_LINE = 20  # that are corrected together
+MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a correction
 ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
@@ -270,7 +271,9 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
     moved = [Edit(Span(e.span.start - start, e.span.end - start), e.text) for e in edits]
     head = "" if section_of_text(source.text) == "law" else f"{section_of_text(source.text)} x\n"
     reached = -1
-    for _ in range(MAX_MISTAKES_IN_LINE):
+    # a long line has its first mistake corrected, not many
+    rounds = min(MAX_MISTAKES_IN_LINE, max(1, MAX_WORDS_READ_AGAIN // len(tokens)))
+    for _ in range(rounds):
         text = _edited(text, moved)
         failed = _first_failure(text)
         if failed is None:
@@ -313,12 +316,14 @@ def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]
 def _with_types(tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a line; a keyword where a name may not stand keeps its own type."""
     typed: list[Token] = []
+    in_piecewise = False  # whether an `if` stands before
     for position, token in enumerate(tokens):
         statements, behind = PLACED.get(token.value, ((), ()))
         following = tokens[position + 1] if position + 1 < len(tokens) else None
         if token.type == "NAME" and token.value in PIECEWISE:
-            if typed and _is_piecewise(typed, token, following):
+            if typed and _is_piecewise(typed[-1], token, following, in_piecewise):
                 token = token.update(type=token.value.upper())
+                in_piecewise = True
         elif token.type == "NAME" and typed and tokens[0].value in statements:
             of_derivative = [t.type for t in typed[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
             if typed[-1].type in behind and not of_derivative:
@@ -331,12 +336,12 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
     return typed
 
 
-def _is_piecewise(typed: Sequence[Token], token: Token, following: Token | None) -> bool:
+def _is_piecewise(before: Token, token: Token, following: Token | None, in_piecewise: bool) -> bool:
     """Whether `if` is followed by a formula, or `then` or `else` stands behind such an `if`."""
-    if typed[-1].value == "." or following is not None and following.value == ".":
+    if before.value == "." or following is not None and following.value == ".":
         return False  # a part of the name of a law
     if token.value != "if":
-        return any(earlier.type == "IF" for earlier in typed)
+        return in_piecewise
     return following is not None and following.type in ("NAME", "NUMBER", "LPAR", "MINUS", "DEL")
 
 

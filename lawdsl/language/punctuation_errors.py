@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from lark import Token
 
@@ -12,6 +13,7 @@ from lawdsl.language.ast_builder import span_of
 from lawdsl.language.declaration_errors import TYPES, WHOLE
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, inserting, replacing
+from lawdsl.language.loose_words import joined
 
 
 def _text_without_quotes(p: ParseFailure) -> Explanation | None:
@@ -126,8 +128,13 @@ def _equal_missing(p: ParseFailure) -> Explanation | None:
     name = "".join(str(word) for word in p.line[1 : p.position])
     if p.before.value != "]":
         name = str(p.before)
-    ends = (i for i, w in enumerate(rest) if w.value in ("unit", ",") or w.type == "STRING")
-    value = "".join(str(word) for word in rest[: next(ends, len(rest))])
+    depths = accumulate((w.value in ("(", "[")) - (w.value in (")", "]")) for w in rest)
+    ends = (
+        i
+        for i, (w, depth) in enumerate(zip(rest, depths, strict=True))
+        if w.value == "unit" or w.type == "STRING" or (w.value == "," and not depth)
+    )
+    value = joined(rest[: next(ends, len(rest))])
     example = f"`{name} = {value or '…'}`"
     if p.token.value == ":" and p.after is not None and str(p.after).lower() in (*TYPES, *WHOLE):
         edit = replacing((p.token, p.after), "")

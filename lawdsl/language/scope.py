@@ -26,8 +26,9 @@ TURNED = re.compile(r"\s*([<>]=?)\s*([A-Za-z_]\w*)")
 HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
 LAW_DECLARATIONS = "`parameter {0}` or `variable {0}`"
-DIGITS = {"O": "0", "o": "0", "l": "1", "I": "1"}
+DIGITS = str.maketrans("OolI", "0011")
 """Letters that look like digits."""
+NUMBER_WORDS = {"zero": "0", "one": "1", "two": "2", "ten": "10", "half": "0.5"}
 
 
 class TooManyMistakes(Exception):
@@ -306,8 +307,9 @@ class Scope:
                     "L0301", f"`{name}` is not a number", span, "write a number, or leave it out"
                 )
                 return
-            if name in DIGITS and (name in "Oo" or context in NUMERIC_CONTEXTS):
-                help = f"did you mean the number `{DIGITS[name]}`?"
+            digits = NUMBER_WORDS.get(name.lower(), name.translate(DIGITS))
+            if digits.replace(".", "").isdigit() and (name in "Oo" or context in NUMERIC_CONTEXTS):
+                help = f"did you mean the number `{digits}`?"
                 self.report("L0301", f"unknown name `{name}`", span, help)
                 return
             if written == "oo" and not context.endless:
@@ -400,7 +402,7 @@ class Scope:
             return f"declare it above: `setting {name} = …`"
         if context in (PARAMETER, TIE, GRID, IDENTITY):
             return f"declare it above: `parameter {name}` or `setting {name} = …`"
-        if self.unknown == LAW_DECLARATIONS:
+        if self.unknown == LAW_DECLARATIONS and self.errors < MAX_SHOWN_DIAGNOSTICS:
             return likely_declaration(self.text.text, name)
         return f"declare it: {self.unknown.format(name)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lawdsl.core.diagnostics import Span
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.declarations import names_in
 from lawdsl.language.parser import ANYTHING, long_name
@@ -76,7 +77,7 @@ def header_and_body(
         help = f'begin the file with a line such as: {kind} my_{kind} "what it says"'
         scope.report("L0401", f"the file has no `{kind}` line", span, help)
     if header is not None and header.kind != kind:
-        scope.report("L0601", *_other_kind(header, kind))
+        scope.report("L0601", *_other_kind(header, kind, body))
         return None, None
     if len(body) > size_limits.MAX_DECLARATIONS:
         message = f"the file has more than {size_limits.MAX_DECLARATIONS:,} statements"
@@ -90,17 +91,31 @@ def _kind(second: tree.Section, first: tree.Section) -> str:
     return second.kind if second.kind == first.kind else f"section, the {second.kind}"
 
 
-def _other_kind(header: tree.Section, kind: str) -> tuple[str, Span, str]:
+def _other_kind(
+    header: tree.Section, kind: str, body: Sequence[tree.Statement]
+) -> tuple[str, Span, str]:
     """The message for a section of another kind than the requested one."""
     message = f"this is the {header.kind} `{header.name}`, where a {kind} is expected"
+    words = [_word(statement) for statement in body]
+    foreign = [w for w in words if header.kind not in keywords.STATEMENT_HOMES.get(w, ("law",))]
+    if foreign and all(kind in keywords.STATEMENT_HOMES.get(w, ("law",)) for w in words):
+        named = [f"`{'subject to' if w == 'subject' else w}`" for w in dict.fromkeys(foreign)]
+        verb = "belongs" if len(named) == 1 else "belong"
+        belongs = f"{conjunction(named)} {verb} to a {kind}"
+        return message, header.span, f"{belongs}: write `{kind} {header.name}` in this line"
     return message, header.span, COMMANDS[header.kind]
+
+
+def _word(statement: tree.Statement) -> str:
+    """The word that begins a statement."""
+    if isinstance(statement, (tree.Declaration, tree.Definition)):
+        return statement.kind
+    return type(statement).__name__.removesuffix("Node").lower()
 
 
 def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     """Whether a statement may stand in a section of that kind; a message where it may not."""
-    word = type(statement).__name__.removesuffix("Node").lower()
-    if isinstance(statement, (tree.Declaration, tree.Definition)):
-        word = statement.kind
+    word = _word(statement)
     homes = keywords.STATEMENT_HOMES.get(word, ("law",))
     if kind in homes:
         return True

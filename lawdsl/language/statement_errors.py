@@ -8,6 +8,7 @@ from collections.abc import Callable
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.foreign_claims import grid_of
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
 from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
 from lawdsl.language.loose_words import joined
@@ -219,19 +220,9 @@ def _one_start(p: ParseFailure) -> Explanation | None:
 def _listed_starts(p: ParseFailure) -> Explanation:
     """`in c(0, 5, 25)`, `in range(0, 25, 5)`, `in np.linspace(0, 1, 5)`"""
     rest = p.line[p.position :]
-    numbers = [str(word) for word in rest if word.type == "NUMBER"]
-    written = "{-1, 0, ..., 5}"
-    edits: tuple[Edit, ...] = ()
-    if (
-        str(p.token) in ("c", "list", "array", "tuple", "Array")
-        and numbers
-        and len(rest) == 2 * len(numbers) + 2
-    ):
-        written = f"{{{', '.join(numbers)}}}"
-        edits = (replacing(rest, written),)
-    elif str(p.token) in ("seq", "range", "arange", "Range") and len(numbers) == 3:
-        first, last, step = map(float, numbers)
-        written = f"{{{first:g}, {first + step:g}, ..., {last:g}}}"
+    written = grid_of(joined(rest)) or "{-1, 0, ..., 5}"
+    listed = str(p.token) in ("c", "list", "array", "tuple")
+    edits = (replacing(rest, written),) if listed and grid_of(joined(rest)) else ()
     help = f"write `in {written}`"
     return "L0201", "a grid stands in braces", help, (p.token,), *edits
 

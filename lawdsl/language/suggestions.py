@@ -27,9 +27,9 @@ Parses = Callable[[str], bool]
 SNIPPET = re.compile(r"`([^`]+)`")
 OMISSIBLE = frozenset(
     "a an all always fraction share probability proportion ratio strictly simplex lower upper vector partial del d both divided each minus non plus power times converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
-    "evaluate filter fit float for forall from gauss gaussian given goes group grouped if in inf "
+    "evaluate filter fit float for forall from gauss gaussian geomspace given goes group grouped if in inf "
     "infinity infty int integer integers interval is law lim limit linspace list loc lognorm "
-    "lognormal log_normal mean monotone monotonic monotonically mu must n norm normal of on over "
+    "lognormal log_normal logspace mean monotone monotonic monotonically mu must n norm normal of on over "
     "per predict provided range real respect s scale sd se seq should sigma st std stdev strictly "
     "subject such t tends that the to u uniform unit units when where with within wrt".split()
 ) | {*SIGNS, "array", "np", "tuple"}
@@ -121,11 +121,14 @@ def _described(tokens: Sequence[Token], source: Text) -> str | None:
         (i for i, w in enumerate(tokens) if i and w.type != "NAME" or w == "in"), len(tokens)
     )
     words = tokens[1:end]
+    if not 2 <= len(words) <= MAX_WORDS:
+        return None
     span = span_of(tokens)
     others = source.text[: span.start] + source.text[span.end :]
     formulas = re.sub(r'"[^"\n]*"|#[^\n]*', "", others)
-    used = [word for word in words if re.search(rf"\b{re.escape(word)}\b", formulas)]
-    if len(words) < 2 or len(used) > 1:
+    names = set(re.findall(r"\w+", formulas))
+    used = [word for word in words if word in names]
+    if len(used) > 1:
         return None
     if not used:
         return f"{tokens[0]} {'_'.join(words)} {joined(tokens[end:])}"
@@ -273,7 +276,11 @@ def _keeps(tokens: Sequence[Token], text: str) -> bool:
     if not any(str(word) in RELATIONS for word in tokens[until:]):
         tokens = tokens[:until]  # `for all i, j` says nothing
     for i, word in enumerate(tokens):
-        counted = "..., " in text and word in tokens[-3:] or any(w == "logspace" for w in tokens)
+        counted = (
+            "..., " in text
+            and word in tokens[-3:]
+            or any(w in ("geomspace", "logspace") for w in tokens)
+        )
         if word.type == "NUMBER" and (counted or (tokens[0].value == "index" and ".." in text)):
             continue  # the number of points of a grid; labels between the first and the last
         if word.type == "NUMBER" and not shares and float(word) not in values:

@@ -73,7 +73,10 @@ def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice:
     if function.startswith("log") and function[3:].isdigit() and len(arguments) == 1:
         return f"write `log({arguments[0]})/log({function[3:]})`", ()
     if function in keywords.INSTEAD:
-        return f"write `{keywords.INSTEAD[function]}`", ()
+        meant = keywords.INSTEAD[function]
+        if len(arguments) == 1:
+            meant = re.sub(r"\bx\b", lambda _: arguments[0], meant)
+        return f"write `{meant}`", ()
     alike = keywords.nearest(function, (*uses, *keywords.FUNCTIONS))
     if alike:
         return f"did you mean `{alike}`?", ()

@@ -20,6 +20,7 @@ from lawdsl.language.tree import Formula
 
 MAX_CHARACTERS = 2000  # of a line that is rewritten: rules try many splits of it
 
+MANY_SPACES = re.compile(r"\s{100}")  # which the patterns of rules would split in many ways
 STRING = re.compile(r'"[^"\n]*"')
 DECLARED = re.compile(
     r"^[ \t]*(?:variable|parameter|given|choose|setting|let|index)\s([^\n]*)", re.M
@@ -77,8 +78,8 @@ class Line:
     @cached_property
     def declared(self) -> frozenset[str]:
         """The names that stand in declarations of the file."""
-        lines = DECLARED.findall(self.others)
-        return frozenset(ascii_name(w) for line in lines for w in re.findall(r"[^\W\d]\w*", line))
+        declarations = "\n".join(DECLARED.findall(self.others))
+        return frozenset(map(ascii_name, set(re.findall(r"[^\W\d]\w*", declarations))))
 
     @cached_property
     def output(self) -> str:
@@ -139,7 +140,7 @@ def explained(line: Line, rules: Sequence[Rule], text: Text) -> tuple[Diagnostic
         rules: the rules, the specific before the general.
         text: the file.
     """
-    if len(line.text) > MAX_CHARACTERS:
+    if len(line.text) > MAX_CHARACTERS or MANY_SPACES.search(line.text):
         return None
     for rule in rules:
         for meant in rule(line):

@@ -184,7 +184,7 @@ MEANING: dict[str, Message] = {
     ),
     "L0405": Message(
         "a start that cannot be used",
-        "Starts are numbers for parameters, each given once: points `start A = 1, alpha = 0.5`, "
+        "Starts are numbers for parameters within their bounds, each given once: points `start A = 1, alpha = 0.5`, "
         "or grids of `A`, of `log(A)`, or of `log(C - C0)` with C0 declared above C. The grids of "
         "a file are crossed, to at most 1,000,000 starts.",
         (
@@ -196,7 +196,8 @@ MEANING: dict[str, Message] = {
             law("start A in {1, 2}\nstart log(A) in {1, 2}"),
             law("start A = 1, A = 2"),
             law("start log(A - alpha) in {0, 1}"),
-            law("start A, alpha in {0, 1, ..., 1000}"),
+            law("start A, alpha in {1, 2, ..., 1001}"),
+            law("start alpha in {0, 1}"),
         ),
         law("start log(A) in {0, 1, ..., 5}"),
     ),

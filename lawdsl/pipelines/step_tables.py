@@ -15,7 +15,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.arrow_arrays import to_numpy
 from lawdsl.data.binding import conversion
 from lawdsl.data.missing_columns import no_column
-from lawdsl.data.table import Table, bad_rows
+from lawdsl.data.table import Table, bad_rows, number
 from lawdsl.data.weights_and_runs import run_numbers
 from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import StepTask
@@ -65,7 +65,9 @@ def conditions_of(task: StepTask, table: Table) -> tuple[str, ...]:
         is_variable = name in variables and column in table.columns
         if isinstance(compared, float) and is_variable:
             compared /= conversion(table, name, column, variables[name])
-        value_text = compared if isinstance(compared, str) else f"{compared!r}"
+        value_text = f"{compared!r}"
+        if isinstance(compared, str):  # in quotes, a text of digits is no number
+            value_text = f'"{compared}"' if number(compared) is not None else compared
         conditions.append(f"{column} {relation} {value_text}")
     return tuple(conditions)
 

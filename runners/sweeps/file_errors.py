@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language.keywords import did_you_mean, nearest
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
@@ -33,9 +33,8 @@ from .file import (
     ModelEntry,
     Selection,
 )
+from .toml_errors import LISTED, no_toml, single_table
 
-YAML = re.compile(r"\s*([A-Za-z_][\w-]*)\s*:")
-SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     (): File,
     ("corpora", "*"): CorpusEntry,
@@ -118,27 +117,72 @@ def raise_mistakes(path: Path, problems: Iterable[Diagnostic]) -> None:
     Raises:
         LawdslError: with each of them, once.
     """
-    told = _renamed(list(problems))
+    told = _repeated(_renamed(list(problems)))
     diagnostics = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in told)
     if diagnostics:
         raise LawdslError(diagnostics)
 
 
 def _renamed(problems: Problems) -> Problems:
-    """The problems, a key under another name and the missing one being a single problem."""
+    """The problems without consequences: a key under another name, and the one that is missing
+    because of it, or each key of a table under another name, are a single problem.
+    """
     missing = {d.place: d for d in problems if d.message == f"{d.place} is missing"}
     kept: Problems = []
     for problem in problems:
         table, _, key = problem.place.rpartition(".")
         if problem.message == f"unknown key {problem.place}":
-            beside = {p.rpartition(".")[2]: p for p in missing if p.rpartition(".")[0] == table}
-            meant = ALIASES.get(key.lower()) or nearest(key, beside)
+            meant = _meant_key(table, key, missing)
             if meant is not None:
-                problem = replace(problem, help=f"did you mean `{meant}`?")
-                missing.pop(beside.get(meant, ""), None)
+                name = meant.rpartition(".")[2]
+                problem = replace(problem, help=f"did you mean `{name}`?")
+                missing = {
+                    p: d for p, d in missing.items() if p != meant and not p.startswith(f"{meant}.")
+                }
         kept.append(problem)
     present = set(missing)
-    return [d for d in kept if not d.message.endswith(" is missing") or d.place in present]
+    return [d for d in kept if d.message != f"{d.place} is missing" or d.place in present]
+
+
+def _meant_key(table: str, key: str, missing: Mapping[str, Diagnostic]) -> str | None:
+    """The path of the missing key, or of the table with missing keys, that an unknown one stands
+    for; None if it is not known.
+    """
+    prefix = f"{table}." if table else ""
+    of_model = re.fullmatch(r"models\[[0-9]+\]", table)
+    tops = [p for p in missing if p.startswith(prefix)]
+    tops += [p for p in missing if of_model and p.startswith(("training.", "run."))]
+    paths = {}
+    for path in tops:
+        rest = path.removeprefix(prefix)
+        name = rest.rpartition(".")[2] if of_model else rest.partition(".")[0]
+        paths[name] = path if of_model else prefix + name
+    meant = ALIASES.get(key.lower()) or nearest(key, paths)
+    return paths.get(meant, f"{prefix}{meant}") if meant is not None else None
+
+
+def _repeated(problems: Problems) -> Problems:
+    """The problems, those of one kind in the entries of one list as the first of them."""
+    kept: dict[tuple[str, ...], Diagnostic] = {}
+    more: dict[tuple[str, ...], int] = {}
+    for problem in problems:
+        place = re.sub(r"\[[0-9]+\]", "[]", problem.place)
+        said = re.sub(r"\[[0-9]+\]", "[]", problem.message)
+        kind = (problem.code, place, re.sub(r"[-0-9./\"]+[^\s,;]*", "#", said))
+        listed = "[]" in place and not place.startswith("models[]")  # each model is one of its own
+        if listed and kind in kept:
+            more[kind] = more.get(kind, 0) + 1
+        else:
+            kept[kind if listed else (problem.code, problem.place, problem.message)] = problem
+    return [
+        replace(
+            d,
+            message=f"{d.message}; and {more[kind]} more such {'entry' if more[kind] == 1 else 'entries'}",
+        )
+        if kind in more
+        else d
+        for kind, d in kept.items()
+    ]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -165,7 +209,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise LawdslError(_no_toml(Text(str(path), text), str(error))) from None
+        source = Text(str(path), text)
+        raise LawdslError(single_table(source) or no_toml(source, str(error))) from None
     raise_mistakes(path, _dates(tables))
     return tables
 
@@ -181,38 +226,6 @@ def _dates(value: Any, loc: tuple[str | int, ...] = ()) -> Iterator[Diagnostic]:
     elif isinstance(value, dict | list):
         for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _dates(entry, (*loc, key))
-
-
-def _no_toml(text: Text, parser_message: str) -> Diagnostic:
-    help = "see toml.io for the form: KEY = VALUE, [table], [[one of several]]"
-    match = SYNTAX.fullmatch(parser_message)
-    if match is None:
-        return Diagnostic(
-            "R0103", f"this is not TOML: {parser_message}", place=text.name, help=help
-        )
-    lines = text.text.split("\n")[: int(match["line"]) - 1]
-    start = sum(len(line) + 1 for line in lines) + int(match["column"]) - 1
-    message = f"this is not TOML: {match['why'][:1].lower()}{match['why'][1:]}"
-    help = _toml_advice(text.line(int(match["line"])), int(match["column"]) - 1, help)
-    return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
-
-
-def _toml_advice(line: str, column: int, otherwise: str) -> str:
-    """What to write in a line that is not TOML."""
-    yaml = YAML.match(line)
-    if yaml and "=" not in line[: yaml.end()]:
-        return f"write `{yaml[1]} = …`: keys and values are separated by `=`"
-    if line[column : column + 1] == ",":
-        return "remove the comma: a key and its value end with the line"
-    if line.startswith("["):
-        return (
-            "a table stands once in the file; of several entries, as models, each is `[[models]]`"
-        )
-    key, equals, value = line.partition("=")
-    if equals and value.strip()[:1].isalpha():
-        value = value.partition("#")[0]
-        return f'text stands in double quotes: `{key.strip()} = "{value.strip()}"`'
-    return otherwise
 
 
 def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
@@ -374,10 +387,12 @@ def _advice(location: str, e: Any) -> str:
             written = digits
     elif kind.startswith("int") and isinstance(value, float) and math.isfinite(value):
         written = str(round(value))
-    elif "from 0 to 1" in str(e["msg"]) and isinstance(value, (int, float)) and 2 <= value <= 100:
-        return f"a share of {value:g} % is {value / 100:g}"
+    elif "must be a number" in str(e["msg"]) and (percent := _percent(value)) is not None:
+        return f"a share of {percent:g} % is {percent / 100:g}"
     elif kind == "bool_type" or kind == "bool_parsing":
         written = "true" if str(value).lower() in ("1", "yes", "on", "true") else "false"
+    elif kind in ("tuple_type", "list_type") and isinstance(value, dict) and location in LISTED:
+        return f"write `[[{location}]]` in place of `[{location}]`: there may be several"
     elif kind in ("tuple_type", "list_type") and isinstance(value, (int, float, str)):
         written = f"[{_shown(value)}]"
     elif kind == "string_type" and isinstance(value, (int, float)):
@@ -393,6 +408,19 @@ def _advice(location: str, e: Any) -> str:
     if not written and kind.startswith(("int", "float")):
         return f"write a number: `{key} = 16`" if kind.startswith("int") else f"write `{key} = 0.1`"
     return f"write `{key} = {written}`" if written else ""
+
+
+def _percent(value: Any) -> float | None:
+    """A share in per cent, as a number from 2 to 100 or as text; None for anything else."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value) if 2 <= value <= 100 else None
+    text = str(value).strip().removesuffix("percent").rstrip("% ")
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    written = str(value).strip() != text or number >= 2
+    return number if written and 0 <= number <= 100 else None
 
 
 def _follows(e: Any) -> bool:

@@ -248,6 +248,10 @@ def _check_fits_corpora(
     elif largest > model.vocabulary:
         message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
         help = "make the corpora with the model's own tokenizer"
+        if entry.config is not None:  # its weights are drawn, so that it may have any size
+            help = (
+                f"write `vocab_size = {largest}` in the config of {name}: the corpora need so many"
+            )
         diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
     for kind, few in (
         _corpus_kinds("validation", validation).items() | _corpus_kinds("corpora", corpora).items()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.language.keywords import did_you_mean
 
 from ..run.evaluation_steps import ListedSteps
@@ -283,9 +284,14 @@ def _grid_runs(file: Mapping[str, Any]) -> tuple[tuple[GridRun, ...], Problems]:
     """The distinct runs of the grid and of the further tables."""
     grid: Grid = file["grid"]
     problems: Problems = []
+    incomplete: list[tuple[str, Written]] = []
     for location, written in _mixtures(file):
         if why := _not_a_mixture(written, grid.rest):
             problems.append(sweep_diagnostic(location, f"{location}: {why}"))
+        elif grid.rest is None and _total(written) < 1:
+            incomplete.append((location, written))
+    if incomplete:
+        problems.append(_without_rest(incomplete, file["corpora"]))
     if problems:
         return (), problems
     everyone = tuple(model.name for model in file["models"])
@@ -313,14 +319,32 @@ def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
 
 def _not_a_mixture(written: Written, rest: str | None) -> str:
     """Why shares are not a valid mixture; empty if they are."""
-    total = sum(Fraction(share) for share in written.values())
+    total = _total(written)
     if rest in written:
         return f"{rest} has the rest, and so no share of its own"
     if total > 1:
         return f"the shares add up to {total}, more than 1"
-    if rest is None and total != 1:
-        return f'the shares add up to {total}, not 1; say who has the rest: grid.rest = "…"'
     return ""
+
+
+def _total(written: Written) -> Fraction:
+    return sum((Fraction(share) for share in written.values()), Fraction(0))
+
+
+def _without_rest(incomplete: Sequence[tuple[str, Written]], corpora: Iterable[str]) -> Diagnostic:
+    """The message about mixtures whose shares add up to less than 1, with no corpus for the rest."""
+    location, written = incomplete[0]
+    more = f" and {len(incomplete) - 1} more" if len(incomplete) > 1 else ""
+    message = (
+        f"the shares of {location}{more} add up to {_total(written)}, not 1, "
+        "and no `rest` says which corpus has the rest"
+    )
+    used = {name for _, shares in incomplete for name in shares}
+    left = [name for name in corpora if name not in used]
+    help = f'write `rest = "{left[0] if len(left) == 1 else "…"}"` into [grid]'
+    if len(left) != 1:
+        help += f", one of {', '.join(left or corpora)}"
+    return sweep_diagnostic(location, message, help)
 
 
 def _grid_run(model: str, written: Written, rest: str | None, seed: int) -> GridRun:

@@ -112,8 +112,44 @@ def read(content: bytes, name: str) -> Table:
     )
 
 
+OTHER_CONTENTS = (
+    (b"PK\x03\x04", "a zip archive, as an Excel workbook is", "save the table as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the table as CSV"),
+    (b"\x1f\x8b", "compressed with gzip", "unpack it first"),
+    (b"%PDF", "a PDF document", "save the table as CSV"),
+    (b"<!DOCTYPE", "a web page", "download the table itself"),
+    (b"<html", "a web page", "download the table itself"),
+)
+"""First bytes of files that are no CSV -> what they are, and what to do."""
+
+
+def _other_content(content: bytes) -> tuple[str, str] | None:
+    """The message and the advice for a file that is no text in UTF-8, if its first bytes tell."""
+    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    start = content[:200]
+    if (
+        wide
+        or len(start) > 3
+        and 2 * max(start[0::2].count(0), start[1::2].count(0)) > 0.8 * len(start)
+    ):
+        message = "the table is UTF-16, not UTF-8 text"
+        return message, "save it as UTF-8 (in Excel: CSV UTF-8)"
+    for first, what, help in OTHER_CONTENTS:
+        if (
+            content.lower().startswith(first.lower())
+            if first[:1] == b"<"
+            else content.startswith(first)
+        ):
+            return f"the file is {what}, not UTF-8 text", help
+    return None
+
+
 def _plain(content: bytes, name: str) -> bytes:
     """UTF-8 text with one kind of line end, and blank lines that are empty."""
+    other = _other_content(content)
+    if other is not None:
+        message, help = other
+        raise _bad_line("D0101", message, name, 1, help)
     content = content.removeprefix(b"\xef\xbb\xbf")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     help = "save the table as UTF-8 text"

@@ -12,6 +12,7 @@ Of a question with several unknowns the targets are its laws at the answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,11 +66,21 @@ def aim_at_answer(
         choices = asked.choices(outcomes)
     except NoLawError:
         return _laws_at_answer(outcomes, answer), answer
-    return _choice(choices, answer, seed), answer
+    aim = _choice(choices, answer, seed)
+    return (_undetermined(_laws_at_answer(outcomes, answer)) if aim is None else aim), answer
 
 
-def _choice(choices: Choices, answer: Answer, seed: int) -> Aim:
-    """The best choice of the one unknown."""
+def _undetermined(aim: Aim) -> Aim:
+    """The laws at the answer as targets, as long as the runs leave the answer itself open.
+
+    That the laws are known there does not make the answer known: no interval is said to be.
+    """
+    unknown = tuple(replace(estimate, half=np.inf) for estimate in aim.estimates)
+    return replace(aim, estimates=unknown)
+
+
+def _choice(choices: Choices, answer: Answer, seed: int) -> Aim | None:
+    """The best choice of the one unknown; None if too few draws of the laws have one."""
     name = choices.unknown.name
     chosen = next(u for u in answer.unknowns if u.name == name)
     grid = choices.grid(chosen.value)
@@ -85,11 +96,7 @@ def _choice(choices: Choices, answer: Answer, seed: int) -> Aim:
         low, high = answer.law_error.ends[name]
         half = (high - low) / 2 / abs(chosen.value) if chosen.value else np.inf
     if np.sum(known) < 2 * COMPONENTS:
-        message = (
-            f"too few draws of the laws give `{answer.question}` an answer: the runs leave it open"
-        )
-        help = "aim at the prediction that decides it first: --target"
-        raise LawdslError(Diagnostic("N0107", message, help=help))
+        return None
     points = drawn.best.point[known]
     weights, rest = _regression(choices.laws, drawn.laws[:, known], points)
     estimate = TargetEstimate(name, chosen.unit, chosen.value, float(half))

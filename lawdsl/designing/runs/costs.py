@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import bind, chosen_rows
 from lawdsl.data.computed_columns import with_computed_columns
+from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.table import Table
 from lawdsl.designing.runs.hypotheses import columns_for
 from lawdsl.designing.runs.measured_rows import at_one_label
@@ -109,6 +110,7 @@ def _costs(
         raise LawdslError(Diagnostic("N0108", message, place=table.name, help=help))
     if COST_COLUMN in table.columns:
         return table.numbers(COST_COLUMN), table.units.get(COST_COLUMN, "")
+    law = with_settings_of(law, table)
     law, table, columns = at_one_label(law, table, columns, target=False)
     values = bind(law, table, columns_for(law, columns, table), target=False, warn=False).columns
     size = run_size(size_variables(law), values)

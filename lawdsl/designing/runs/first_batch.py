@@ -27,7 +27,13 @@ CHOICE = 3  # cheap candidates for each run that is chosen
 
 
 def first_batch(
-    law: Law, pool: Pool, columns: Array, budget: float, available: Mask, done: Mask
+    law: Law,
+    pool: Pool,
+    columns: Array,
+    budget: float,
+    available: Mask,
+    done: Mask,
+    more: int | None = None,
 ) -> list[int]:
     """Choose the first runs, or those that a first fit still lacks.
 
@@ -38,6 +44,7 @@ def first_batch(
         budget: what these runs may cost.
         available: which candidates are left, shape (runs,).
         done: which are done, shape (runs,).
+        more: the number of further rows; None for as many as a first fit lacks.
 
     Returns:
         Numbers of candidates, cheap ones first.
@@ -46,7 +53,8 @@ def first_batch(
         LawdslError: candidates of too few rows, or a budget for too few; N0106.
     """
     widths = np.sum(pool.rows >= 0, axis=1)
-    needed = max(1, rows_of_first_fit(law) - int(np.sum(widths[done])))
+    lacking = max(1, rows_of_first_fit(law) - int(np.sum(widths[done])))
+    needed = lacking if more is None else min(more, int(np.sum(widths[available])))
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     points = columns[:, ends]
     order = np.flatnonzero(available)[np.argsort(pool.costs[available], kind="stable")]
@@ -67,9 +75,9 @@ def first_batch(
         if rows >= needed:
             break
     if rows < needed:
-        more = "more" if done.any() else "at first"
+        when = "more" if done.any() else "at first"
         message = (
-            f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows {more}"
+            f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows {when}"
         )
         help = f"the budget affords {rows}: raise it, or add cheaper candidates"
         raise LawdslError(Diagnostic("N0106", message, place=pool.name, help=help))
@@ -81,7 +89,9 @@ def rows_of_first_fit(law: Law) -> int:
     return len(law.parameters) + MORE_ROWS
 
 
-def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
+def first_runs(
+    law: Law, pool: Pool, columns: Array, budget: float, more: int | None = None
+) -> Design:
     """The first batch, before there is a fit: cheap runs that are far from one another.
 
     Args:
@@ -89,6 +99,7 @@ def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
         pool: the candidates.
         columns: the variables of the law at the candidate rows, shape (variables, rows).
         budget: of all runs.
+        more: the number of further rows; None for as many as a first fit lacks.
 
     Raises:
         LawdslError: a budget below the cheapest run (N0102), or candidates to which the law cannot
@@ -98,7 +109,7 @@ def first_runs(law: Law, pool: Pool, columns: Array, budget: float) -> Design:
     bought = np.flatnonzero(done).tolist()
     available, spent = ~done, pool.bill(bought)
     check_budget(pool, budget)
-    chosen = first_batch(law, pool, columns, budget - spent, available, done)
+    chosen = first_batch(law, pool, columns, budget - spent, available, done, more)
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     runs = []
     for number in chosen:

@@ -33,6 +33,8 @@ MAX_GRID_RATIO = 1.1
 MAX_RANGE_RATIO = 0.7
 # twice the log-likelihood ratio required for these rows, which is rarely reached by chance
 MIN_DEVIANCE = 20.0
+# of the prefixes of the units of two columns; the first, equal units, is the most likely
+UNIT_RATIOS = (1.0, 1e3, 1e-3, 1e6, 1e-6)
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,25 @@ def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> lis
     numbers = [i for i, q in enumerate(law.variables) if "[" not in q.name]
     exchanges = []
     for i, k in itertools.combinations(numbers, 2):
-        a, b = problem.columns[i], problem.columns[k]
-        for rows, max_ratio in _candidates(a, b, problem.rows - problem.parameters):
-            if rows.any() and _squares_ratio(problem, theta, rows, i, k) < max_ratio:
-                names = law.variables[i].name, law.variables[k].name
-                exchanges.append(ExchangedRows(np.flatnonzero(rows), names))
-                break
+        found = _exchange(problem, theta, i, k)
+        if found is not None:
+            names = law.variables[i].name, law.variables[k].name
+            exchanges.append(ExchangedRows(np.flatnonzero(found), names))
     return exchanges
+
+
+def _exchange(problem: Problem, theta: Array, i: int, k: int) -> Mask | None:
+    """The mask of rows in which two columns are exchanged; None if there are none.
+
+    Columns that are exchanged in the table are read in each other's unit, of another prefix: 2.4
+    Mparam and 117 Gtoken were 117 Mparam and 2.4 Gtoken.
+    """
+    a, b = problem.columns[i], problem.columns[k]
+    for divisor in UNIT_RATIOS:
+        for rows, max_ratio in _candidates(a, b / divisor, problem.rows - problem.parameters):
+            if rows.any() and _squares_ratio(problem, theta, rows, i, k, divisor) < max_ratio:
+                return rows
+    return None
 
 
 def _candidates(a: Array, b: Array, dof: int) -> Iterator[tuple[Mask, float]]:
@@ -111,11 +125,16 @@ def _in_range_of(values: Array, others: Array) -> Mask:
     return (values >= others.min()) & (values <= others.max())
 
 
-def _squares_ratio(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
-    """The ratio of the sums of squares with and without exchange of two columns of some rows."""
+def _squares_ratio(
+    problem: Problem, theta: Array, rows: Mask, i: int, k: int, divisor: float
+) -> float:
+    """The ratio of the sums of squares with and without exchange of two columns of some rows, whose
+    units have a ratio of `divisor`.
+    """
     model = problem.model
     columns = model.columns.copy()
-    columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
+    columns[i, rows] = model.columns[k, rows] / divisor
+    columns[k, rows] = model.columns[i, rows] * divisor
     exchanged = replace(problem, model=model.on(columns))
     before = least_squares_near(problem, theta)
     return least_squares_near(exchanged, theta) / before if before > 0 else np.inf

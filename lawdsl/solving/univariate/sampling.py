@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.solving.result import Response
 from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
@@ -85,3 +86,27 @@ def _grid(solution: UnivariateSolution) -> Array:
     inside = (x > low) | (x == low) & (not solution.domain.low_open)
     inside &= (x < high) | (x == high) & (not solution.domain.high_open)
     return x[inside | (x == best)]
+
+
+def is_feasible(state: SolverState, response: Response, solution: UnivariateSolution) -> bool:
+    """Whether a point keeps every condition, the domains of laws included.
+
+    Args:
+        state: the question.
+        response: the point.
+        solution: the answer, which has the values of all other symbols.
+    """
+    x = np.array([response.x[state.unknown.name]])
+    margins = state.functions.evaluate_exactly(x, solution.values).values[2:, 0]
+    return response.allowed and all(
+        (margin > 0 and not c.equality) or (margin == 0 and not c.strict)
+        for c, margin in zip(state.conditions, margins, strict=False)
+    )
+
+
+def is_better(state: SolverState, point: float, solution: UnivariateSolution) -> bool:
+    """Whether the goal at a point is better than at the solution."""
+    values = state.functions.evaluate_exactly(
+        np.array([point, solution.best.point]), solution.values
+    ).values[0]
+    return bool(values[0] < values[1])

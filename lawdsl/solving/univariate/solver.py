@@ -38,7 +38,7 @@ from lawdsl.solving.univariate.monte_carlo import MonteCarloSample, sample_answe
 from lawdsl.solving.univariate.refinement import minimize
 from lawdsl.solving.univariate.relaxation import relaxations
 from lawdsl.solving.univariate.roots import UnknownRange, nearest_float
-from lawdsl.solving.univariate.sampling import better_point
+from lawdsl.solving.univariate.sampling import better_point, is_better, is_feasible
 from lawdsl.solving.univariate.sensitivity import (
     describe_missing_derivatives,
     response_curve,
@@ -293,38 +293,24 @@ class UnivariateSolver:
         points further out are better again and again."""
         for _ in range(MAX_CHECK_ROUNDS):
             point = better_point(self.state, solution)
-            if point is not None and not self._is_better(point, solution):  # by rounding alone
+            if point is not None and not is_better(
+                self.state, point, solution
+            ):  # by rounding alone
                 point = None
-            feasible_responses = (r for r in curve if self._is_feasible(r, solution.values))
+            feasible_responses = (r for r in curve if is_feasible(self.state, r, solution))
             least = min(
                 feasible_responses, key=lambda r: self.formulated.sign * r.goal, default=None
             )
             if point is None and least is not None:
                 response_point = least.x[self.unknown.name]
                 point = response_point if response_point != solution.best.point else None
-                if point is not None and not self._is_better(point, solution):
+                if point is not None and not is_better(self.state, point, solution):
                     point = None
             if point is None:
                 return solution, curve
             solution = replace(solution, best=Candidate(number(point), "sampled"))
             curve = tuple(response_curve(self.state, solution))
         return None
-
-    def _is_feasible(self, response: Response, values: Values) -> bool:
-        """Whether a point keeps every condition, the domains of laws included."""
-        x = np.array([response.x[self.unknown.name]])
-        margins = self.functions.evaluate_exactly(x, values).values[2:, 0]
-        return response.allowed and all(
-            (margin > 0 and not c.equality) or (margin == 0 and not c.strict)
-            for c, margin in zip(self.conditions, margins, strict=False)
-        )
-
-    def _is_better(self, point: float, solution: UnivariateSolution) -> bool:
-        """Whether the goal at a point is better than at the solution."""
-        values = self.functions.evaluate_exactly(
-            np.array([point, solution.best.point]), solution.values
-        ).values[0]
-        return bool(values[0] < values[1])
 
     def _slope_at(self, x: float) -> sp.Expr | None:
         """The slope of the goal at an end of the range; None where algebra cannot write it."""
