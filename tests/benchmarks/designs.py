@@ -28,7 +28,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +49,7 @@ CANDIDATES = 0.8  # of the runs that are not targets
 MAX_TARGETS = 30
 TOLERANCE = 1.2
 LEVELS = (0.005, 0.01, 0.02, 0.03, 0.05)  # of `--stop`
+RIVAL = "spread"
 STOPPING = ("spread", "design")  # whose stops are judged
 
 out = Console(highlight=False, width=160)
@@ -76,15 +77,24 @@ class StopRow:
 
 @dataclass
 class Wins:
-    """In how many seeds each method is nearly as good as all candidates, at each share."""
+    """In how many seeds each method is nearly as good as all candidates, at each share.
+
+    Attributes:
+        replays: of all tables.
+        by_method: in how many of them, shape (shares,).
+        errors: of each method, one array of shape (seeds, shares) for each table.
+        stops: one row for each table and method whose stops are judged.
+    """
 
     replays: int = 0
     by_method: dict[str, Numbers] = field(default_factory=dict)
+    errors: dict[str, list[Array]] = field(default_factory=dict)
     stops: list[StopRow] = field(default_factory=list)
 
-    def add(self, method: str, won: Numbers) -> None:
+    def add(self, method: str, found: Array, won: Numbers) -> None:
         """Count further seeds."""
         self.by_method[method] = won + self.by_method.get(method, 0)
+        self.errors.setdefault(method, []).append(found)
 
 
 def pool_of(table: Replay, seed: int) -> Pool:
@@ -124,7 +134,7 @@ def replay_losses(name: str, pools: Sequence[Pool], methods: Sequence[str], wins
             errors, halves = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
             wins.stops.append(StopRow(name, method, errors, halves))
         won = np.sum(found <= TOLERANCE * full[:, None], axis=0)
-        wins.add(method, won)
+        wins.add(method, found, won)
         pairs = zip(np.median(found, axis=0), won, strict=True)
         rows.append([method, *(f"{100 * error:.2f} ({n})" for error, n in pairs)])
     wins.replays += len(pools)
@@ -138,6 +148,15 @@ def _shares() -> list[str]:
     return [f"{100 * share:g} %" for share in JUDGED]
 
 
+def _against_rival(wins: Wins, method: str) -> Iterator[str]:
+    """The errors of a method over those of the rival in the same replays, for each share, as text."""
+    mine, rival = (np.concatenate(wins.errors[m]).T for m in (method, RIVAL))
+    for pair in zip(mine, rival, strict=True):
+        both = np.isfinite(pair).all(axis=0)
+        logs = np.log(pair[0][both] / pair[1][both])
+        yield f"{np.exp(np.mean(logs)):.2f} ({np.sum(logs < 0)} of {len(logs)})"
+
+
 def show_wins(wins: Wins) -> None:
     """Print how often each method is as good as all candidates, and how good the stops are."""
     if not wins.replays:
@@ -145,6 +164,13 @@ def show_wins(wins: Wins) -> None:
     out.print(f"\nwithin {TOLERANCE} times the error of all candidates, of {wins.replays} replays")
     rows = [[method, *won.tolist()] for method, won in wins.by_method.items()]
     show_rows(["method", *_shares()], rows, out)
+    if RIVAL in wins.errors:
+        out.print(
+            f"\nerror relative to that of `{RIVAL}`: geometric mean (in how many of the seeds in which both are finite "
+            "it is smaller)"
+        )
+        rows = [[m, *_against_rival(wins, m)] for m in wins.errors if m != RIVAL]
+        show_rows(["method", *_shares()], rows, out)
     if not wins.stops:
         return
     out.print(
