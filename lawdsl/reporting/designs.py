@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lawdsl.designing.runs.records import Design, TargetEstimate
 
 METHODS = {
-    "criterion": "runs that narrow the target most",
+    "criterion": "runs that narrow the target most for their cost",
     "spread": "runs far from one another, since no target is determined yet",
     "first": "cheap runs that are far from one another, to which the law can be fitted",
 }

@@ -1,11 +1,10 @@
 """Candidate runs + a budget -> the runs that lower the variance of the targets most.
 
-Greedy, then exchanges: each pick is the run with the largest drop of the variance, relative to the
-present one, in the mean over the targets and over rival laws; all following picks are judged with
-it. Greedy selection is near optimal for criteria whose increments decrease (Krause, Singh and
-Guestrin 2008, Journal of Machine Learning Research 9). A drop is not divided by the cost: what a
-batch may cost is bounded, and where the law is not quite right, many cheap runs teach less of large
-ones than they promise. Of runs that teach as much the cheapest is chosen.
+Greedy, then exchanges: each pick is the run with the largest drop of the variance, relative to the present one, in
+the mean over the targets and over rival laws, for a power of its cost; all following picks are
+judged with it. Greedy selection is near optimal for criteria whose increments decrease (Krause,
+Singh and Guestrin 2008, Journal of Machine Learning Research 9). The power below 1 keeps a batch
+from being nothing but the cheapest runs.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
-COST_POWER = 0.0
-SAME_DROP = 1e-6  # of the largest drop: runs that teach as much
+COST_POWER = 0.5
 EXCHANGE_PASSES = 2
 EXCHANGE_RTOL = 1e-6  # of the variance: a smaller gain is rounding
 Prices = Callable[[Sequence[int]], Array]
@@ -105,7 +103,7 @@ def greedy(
         runs: the candidate rows of each run, shape (runs, rows of a run), -1 behind the last.
         costs: of the runs, positive, shape (runs,).
         budget: what the batch may cost.
-        power: of the cost by which a drop is divided; 0 to compare the drops alone.
+        power: of the cost by which a drop is divided.
         available: which runs may be chosen, shape (runs,); None for all.
         most: the largest number of runs; None without a limit.
         prices: what the runs cost once some are chosen; None for the same.
@@ -122,9 +120,7 @@ def greedy(
         if not len(numbers):
             break
         drops = np.mean([h.relative_drops(runs[numbers]) for h in trial], axis=0)
-        gains = drops / costs[numbers] ** power
-        equal = numbers[gains >= (1 - SAME_DROP) * np.max(gains)]
-        pick = int(equal[np.argmin(costs[equal])])
+        pick = int(numbers[np.argmax(drops / costs[numbers] ** power)])
         for hypothesis in trial:
             hypothesis.observe(runs[pick])
         free[pick] = False

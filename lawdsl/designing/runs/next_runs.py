@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.aim import Aim
-from lawdsl.designing.runs.batch import Hypothesis, Pick, relative_variance
+from lawdsl.designing.runs.batch import COST_POWER, Hypothesis, Pick, relative_variance
 from lawdsl.designing.runs.choice import choose_batch
 from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
 from lawdsl.designing.runs.of_fit import surface_of
@@ -34,11 +34,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 OTHERWISE = {
-    "criterion": "lowers the variance at the target most",
+    "criterion": "lowers the variance at the target most for its cost",
     "spread": "far from the runs so far",
 }
 """Method -> the reason of a run without another."""
-SHORTLIST_POWER = 0.5  # of the cost: cheap runs and dear ones are among the few that are compared
 MIN_BATCH, BATCH_PART = 2, 4  # a batch has two runs, or a quarter of those that are done
 
 
@@ -78,7 +77,7 @@ def next_runs(
     spent = pool.bill(bought)
     check_budget(pool, budget)
     left = int(np.sum(available))
-    kept = shortlist(aim.targets, pool, available, pool.prices(bought), amplitude, SHORTLIST_POWER)
+    kept = shortlist(aim.targets, pool, available, pool.prices(bought), amplitude, COST_POWER)
     if len(kept) < left:
         members = np.sort(np.concatenate([bought, kept]))
         pool, done, available = shortened(pool, members), done[members], available[members]
