@@ -97,6 +97,44 @@ def _header_without_keyword(line: Line) -> Iterator[Meant]:
         message = "the first line begins with `law`"
         written = f"law {match[1]} {match[2]}"
         yield Meant(message, match.span(1), written, code="L0401", safe=True)
+    elif first and not line.has_header and STRING.fullmatch(line.text):
+        help = f"write a name before the title: `law NAME {line.text}`"
+        yield Meant("the first line begins with `law`", (0, len(line.text)), "", help, code="L0401")
+
+
+ENDS = re.compile(
+    r"(?:end|END|fi|done|stop|finish|eof|EOF)(?:[\s_]*(?:law|model|question|pipeline|file|module|begin|block|if))?"
+    r"\s*[.;]?|end(?:law|model|question|pipeline|module)|`{3,}\w*|-{3,}|={3,}|\\end\{\w+\}"
+)
+
+
+def _end(line: Line) -> Iterator[Meant]:
+    """`end` on a line of its own"""
+    if not ENDS.fullmatch(line.text.strip()):
+        return
+    end = min(line.start + len(line.text) + 1, len(line.source))
+    dropped = (Edit(Span(line.start, end), ""),)
+    help = "leave it out: a statement ends with its line, a law with its file"
+    message = f"unknown statement `{line.text.strip()}`"
+    yield Meant(message, (0, len(line.text)), "", help, code="L0205", elsewhere=dropped)
+
+
+IMPORT = re.compile(
+    r"from\s+([\w.]+)\s+import\s+(\w+)(?:\s+as\s+\w+)?|"
+    r"(?:import|include|using|use|inherits?|extends?)\s+([A-Za-z]\w*(?:\.\w+)*)\s+as\s+\w+"
+)
+
+
+def _import(line: Line) -> Iterator[Meant]:
+    """`from dcpt import l3`, `import dcpt.l3 as base`"""
+    match = IMPORT.fullmatch(line.masked)
+    if match is not None and line.section == "law":
+        law = match[3] or f"{match[1]}.{match[2]}"
+        if match[2] is not None and len(match[2]) == 1:  # the name of an output
+            law = match[1]
+        written = f"extends {law}"
+        message = "a law takes over what another declares with `extends`"
+        yield Meant(message, (0, len(line.keyword)), written, safe=True, code="L0205")
 
 
 def _sign_before_text(line: Line) -> Iterator[Meant]:
@@ -434,6 +472,8 @@ def _closes(text: str, i: int) -> bool:
 
 RULES = (
     _inner_quotes,
+    _import,
+    _end,
     _title,
     _header_without_keyword,
     _sign_before_text,

@@ -106,6 +106,8 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             diagnostics += mistakes
             if statement is None:
                 unread_names |= _names(line, source)
+                if _extends(line.tokens[0], source):
+                    unread_names.add(ANYTHING)  # what the extended law declares
                 illegal_here = any(token.type == "ILLEGAL" for token in line.tokens)
                 if illegal_here and meant is None:
                     diagnostics = with_suggestion(diagnostics, line.tokens, source, _parses, _lexed)
@@ -139,6 +141,23 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
     rules = SEVERAL_LINES_RULES if "\n" in whole.text else WHOLE_LINE_RULES
     found = explained(whole, rules, source)
     return None if found is None else (Span(span.start, span.start + len(text)), list(found))
+
+
+def _extends(first: Token, source: Text) -> bool:
+    """Whether a line begins with `extends`, or with a word that stands for it."""
+    section = section_of_text(source.text)
+    words = (
+        "extends",
+        "extend",
+        "inherits",
+        "inherit",
+        "import",
+        "include",
+        "from",
+        "using",
+        "use",
+    )
+    return section == "law" and str(first).lower() in words
 
 
 def _within(diagnostic: Diagnostic, span: Span) -> bool:

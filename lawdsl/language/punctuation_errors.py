@@ -202,6 +202,10 @@ def _colon(p: ParseFailure) -> Explanation | None:
     )
     if p.token.value != ":" or not behind_keyword or "COLON" in p.accepted:
         return None
+    if p.line[0].type == "KIND" and p.after is not None and p.after.type == "STRING":
+        message = f"the name of the {p.statement} is missing"
+        help = f"write `{p.statement} NAME {p.after}`, without a colon"
+        return "L0207", message, help, (p.token,)
     help = f"leave the colon out: `{' '.join(map(str, p.line[: p.position]))} …`"
     return "L0201", "a keyword stands without a colon", help, (p.token,), replacing((p.token,), "")
 
