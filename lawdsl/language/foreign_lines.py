@@ -8,6 +8,7 @@ from lawdsl.language import (
     foreign_declarations,
     foreign_definitions,
     foreign_derivatives,
+    foreign_headers,
     foreign_numbers,
     foreign_statements,
     foreign_sums,
@@ -23,6 +24,7 @@ WHOLE_LINE_RULES: tuple[Rule, ...] = (
     *foreign_numbers.LAST,
     *foreign_derivatives.RULES,
     *foreign_claims.RULES,
+    *foreign_headers.RULES,
     *foreign_statements.RULES[1:-1],
     *foreign_conditionals.RULES,
     foreign_statements.RULES[-1],  # np.where is a condition before it is a function

@@ -148,7 +148,7 @@ def _magnitude(p: ParseFailure) -> Explanation | None:
     if (
         p.statement == "step" and power > 3
     ) or prefixed:  # 70e9 of what is counted in billions would be 70e18
-        of = f"in {prefixed[0]}" if prefixed else "where the law counts in such numbers"
+        of = f"where {'the unit' if prefixed else 'the law'} counts in such numbers"
         return "L0203", message, f"{help}, or `{before}` {of}", words
     return "L0203", message, help, words, replacing(words, written)
 
@@ -365,9 +365,6 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value not in (".", ".."):
         return None
     before, after = p.before, p.after
-    ends = after is None or after.value == "unit" or after.type == "STRING"
-    if ends and p.token.value == "." and before is not None and before.type != "NUMBER":
-        return "L0201", "unexpected `.`", "leave it out", (p.token,), replacing((p.token,), "")
     if p.token.value == ".." and p.statement in WITH_NUMBERS:
         if p.statement == "start" or p.bracket is not None and p.bracket.value == "{":
             return None

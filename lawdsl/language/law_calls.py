@@ -261,17 +261,26 @@ class Calls:
         listed = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
         has, it = ("has", "it") if len(missing) == 1 else ("have", "them")
         message = f"{listed} of `{law.name}` {has} no value here"
-        given = [print_formula(a) for a in node.arguments]
-        given += [f"{name} = {print_formula(formula)}" for name, formula in node.keywords]
-        written = ", ".join([*given, *(self._meant_value(s) for s in missing)])
+        values = [f"{name} = {print_formula(formula)}" for name, formula in node.keywords]
+        taken = {n for formula in arguments.values() for n in names_in(formula)}
+        meant = [self._meant_value(s, taken) for s in missing]
+        plain = [*map(print_formula, node.arguments), *(m for m in meant if "=" not in m)]
+        written = ", ".join([*plain, *values, *(m for m in meant if "=" in m)])
         of = f"[{', '.join(node.subscripts)}]" if node.subscripts else ""
-        values = "a value" if len(missing) == 1 else "values"
-        help = f"give {it} {values}: `{node.function}{of}({written})`"
+        one = "a value" if len(missing) == 1 else "values"
+        help = f"give {it} {one}: `{node.function}{of}({written})`"
         self.scope.report("L0701", message, node.span, help)
 
-    def _meant_value(self, symbol: Symbol) -> str:
-        """A variable of a law as an argument, with the name of the question that is most likely its value."""
-        known = [s for s in self.scope.symbols.values() if s.kind in KINDS_OF_VALUES]
+    def _meant_value(self, symbol: Symbol, taken: set[str]) -> str:
+        """A variable of a law as an argument, with the name of the question that is most likely its value.
+
+        Names that are taken already are the values of other variables.
+        """
+        known = [
+            s
+            for s in self.scope.symbols.values()
+            if s.kind in KINDS_OF_VALUES and s.name not in taken
+        ]
         if symbol.indices or any(s.name == symbol.name for s in known):
             return symbol.text
         alike = [s.name for s in known if s.name.startswith(f"{symbol.name}_")]
