@@ -58,8 +58,8 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
     "70M": (csv({2: "70M,2e9,3.4"}), "D0106", ":2 column N", '"70M"', "write it out, as the other numbers: `70000000`"),
     "a unit in a cell": (csv({4: "1e8,2 Gtoken,3"}), "D0106", ":4 column D", "Gtoken", "header"),
     "n/a": (csv({4: "1e8,2e11,n/a"}), "D0106", ":4 column L", '"n/a" is not', "--drop-bad"),
-    "an empty cell": (csv({4: "1e8,2e11,"}), "D0106", ":4 column L", "L: is empty", "--drop-bad"),
-    "spaces only": (csv({4: "1e8,  ,2.7"}), "D0106", ":4 column D", "D: is empty", "fill it in"),
+    "an empty cell": (csv({4: "1e8,2e11,"}), "D0106", ":4 column L", "L: the cell is empty", "--drop-bad"),
+    "spaces only": (csv({4: "1e8,  ,2.7"}), "D0106", ":4 column D", "D: the cell is empty", "fill it in"),
     "an underscore": (csv({4: "1_000,2e11,2.7"}), "D0106", ":4 column N", '"1_000"', "separators"),
     "hexadecimal": (csv({4: "0x10,2e11,2.7"}), "D0106", ":4 column N", '"0x10"', "plain number"),
     "other digits": (csv({4: "١٢,2e11,2.7"}), "D0106", ":4 column N", "١٢", "without separators"),
@@ -294,12 +294,12 @@ def test_a_pipe_is_read_like_a_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("columns", "code", "place", "message"),
     [
-        ({"L": with_cell("L", None)["L"]}, "D0106", ":4 column L", "L: is empty"),
+        ({"L": with_cell("L", None)["L"]}, "D0106", ":4 column L", "L: the cell is empty"),
         ({"L": with_cell("L", float("nan"))["L"]}, "D0107", ":4 column L", "nan is not"),
         ({"N": [datetime.datetime(2025, 5, 1)] * 9}, "D0106", " column N", "timestamp[us]"),
         ({"N": [[1.0]] * 9}, "D0106", " column N", "holds list"),
         ({"N": [True] * 9}, "D0106", " column N", "holds bool"),
-        ({"N": pa.nulls(9)}, "D0106", ":1 column N", "N: is empty"),
+        ({"N": pa.nulls(9)}, "D0106", ":1 column N", "N: the cell is empty"),
         ({"N": [str(x) for x in COLUMNS["N"]]}, "D0106", ":1 column N", "is text, not a number"),
     ],
 )

@@ -113,6 +113,7 @@ def check(
         from lawdsl.cli.fixing import fix_files, print_fixes
 
         print_fixes(fix_files(laws))
+        syntax = syntax or _no_laws(laws)
     if plot and (syntax or sarif):
         raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:
@@ -156,6 +157,13 @@ def check(
                 )
             )
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
+
+
+def _no_laws(names: Sequence[str]) -> bool:
+    """Whether all files are questions and pipelines, which have no claims to prove."""
+    from lawdsl.language.library import locate, section_of
+
+    return bool(names) and all(section_of(locate(name)) != "law" for name in names)
 
 
 def _check_other_sections(names: Sequence[str]) -> None:

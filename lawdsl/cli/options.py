@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lawdsl.cli.law_error import Percentage
 from lawdsl.cli.pairs import split_pairs, unread_pair
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -59,6 +60,8 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
         keywords["type"] = click.Choice(meaning.choices)
     elif meaning.kind is not None:
         keywords["type"] = meaning.kind
+    if name == "level":
+        keywords["type"] = Percentage()
     if meaning.metavar is not None:
         keywords["metavar"] = meaning.metavar
     return click.option(f"--{name.replace('_', '-')}", **(keywords | changes))

@@ -63,7 +63,12 @@ def _units_row(table: Table, dimensions: Mapping[str, Dimension | None]) -> Diag
     )
     line = int(table.rows[0])
     message = f"line {line} holds units, not numbers"
-    help = f"remove the line, and write the header `{header}`"
+    own = ",".join(
+        f"{name} [{table.units[name]}]" if table.units.get(name) else name for name in cells
+    )
+    help = "remove the line"
+    if header != own:
+        help += f", and write the header `{header}`"
     return Diagnostic("D0106", message, place=f"{table.name}:{line}", help=help)
 
 
