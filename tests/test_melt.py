@@ -162,7 +162,12 @@ def test_what_a_prediction_needs_has_no_output(tmp_path: Path):
 BAD_ROWS = {
     "an empty label": (LONG, ("1e6,.25,.75,b", "1e6,.25,.75,"), "D0120", "on is empty"),
     "an empty share": (LONG, ("b,3.5", "b,3.5\n1e6,,1,b,3"), "D0106", "r_web: the cell is empty"),
-    "the last share empty": (LONG, ("b,3.5", "b,3.5\n1e6,1,,b,3"), "D0106", "r_code: the cell is empty"),
+    "the last share empty": (
+        LONG,
+        ("b,3.5", "b,3.5\n1e6,1,,b,3"),
+        "D0106",
+        "r_code: the cell is empty",
+    ),
     "a word for a share": (LONG, ("b,3.5", "b,3.5\n1e6,x,1,b,3"), "D0106", '"x" is not a number'),
     "too much": (LONG, ("b,3.5", "b,3.5\n1e6,.5,.6,b,3"), "D0121", "sum to 1.1, not to 1"),
     "below 0": (LONG, ("b,3.5", "b,3.5\n1e6,1.5,-.5,b,3"), "D0121", "is -0.5: none is below 0"),

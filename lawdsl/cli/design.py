@@ -265,6 +265,7 @@ def _for_law(
         first = subject.parts[0] if isinstance(subject, Fits) else subject
         law, bound = first.read_law(), {**first.data.columns, **columns}
         conditions = conditions or inherited_conditions(first)
+    _check_whole_target(law, targets, columns)
     pool = (
         _sweep_pool(candidates, conditions)
         if candidates.endswith(SWEEP_SUFFIX)
@@ -272,7 +273,6 @@ def _for_law(
     )
     if not targets and rivals:
         raise click.UsageError("--rivals judge a --target")
-    _check_whole_target(law, targets, columns)
     result = designed(
         subject,
         pool,

@@ -34,7 +34,7 @@ def percentage(text: str) -> float:
     return value
 
 
-class Percentage(click.FloatRange):
+class Percentage(click.types.FloatParamType):
     """A parameter type: `95%` or `0.95`."""
 
     name = "float"

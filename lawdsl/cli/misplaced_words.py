@@ -77,7 +77,7 @@ def law_in_place_of_question(name: str, arguments: Sequence[str]) -> LawdslError
     law = name.removesuffix(".law") if path.suffix == ".law" and Path(name) == path else name
     found = [question for question, uses in _questions(path.parent) if law in uses]
     message = f"`{name}` is a law, and `solve` answers a question"
-    help = f"no question names it: `lawdsl new NAME --question` writes one that uses {law}"
+    help = f"`lawdsl fit` fits a law; `lawdsl new NAME --question` begins a question about {law}"
     if found:
         given = {word.partition("=")[0] for word in arguments if "=" in word}
         best = next((q for q in found if given <= _inputs(q)), found[0])

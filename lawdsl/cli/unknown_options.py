@@ -142,7 +142,7 @@ def advised(error: click.UsageError, arguments: Sequence[str]) -> click.UsageErr
         message = extra_words(extra["words"].split(), context, arguments)
         return click.UsageError(message, context) if message else error
     if isinstance(error, click.MissingParameter):
-        message = missing_option(error)
+        message = missing_option(error, arguments)
         return click.UsageError(message, context) if message else error
     parted = _parted_pair(arguments)
     if parted and not isinstance(error, click.BadParameter) and "NAME=" in error.message:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from lawdsl.cli.misplaced_words import misplaced_file
+from lawdsl.cli.unknown_choices import meant_choice
 from lawdsl.core.enumerations import disjunction
 from lawdsl.data.formats import FORMATS
 
@@ -32,15 +33,25 @@ EXAMPLES: Mapping[tuple[str, str], str] = {
 """Command and parameter that it needs -> an example, and what it says."""
 
 
-def missing_option(error: click.MissingParameter) -> str:
+def missing_option(error: click.MissingParameter, arguments: Sequence[str]) -> str:
     """The message about an option that a command needs, with an example; empty if none is known.
 
     Args:
         error: the error.
+        arguments: the command line, without the name of the program.
     """
     if error.ctx is None or error.param is None or not isinstance(error.param, click.Option):
         return ""
     example = EXAMPLES.get((error.ctx.info_name or "", error.param.name or ""))
+    if isinstance(error.param.type, click.Choice):
+        option = max(error.param.opts, key=len)
+        choices = [str(choice) for choice in error.param.type.choices]
+        words = [word for word in arguments[2:] if word.isalnum()]
+        meant = next((meant_choice(option, word, choices) for word in words), None)
+        bare = next((word for word in arguments[1:] if word.lower() in choices), None)
+        written = f"{option} {bare.lower()}" if bare else meant
+        if written or example:
+            return f"Missing option '{option}': write {written or example}"
     if example is None:
         return ""
     return f"{error.format_message().rstrip('.')}: write {example}"

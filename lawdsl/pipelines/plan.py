@@ -96,8 +96,9 @@ def _inputs_as_columns(
     if not given:
         return None
     names = ", ".join(f"`{name}`" for name in given)
-    kind = "is an input" if len(given) == 1 else "are inputs"
-    message = f"{names} {kind} of `{pipeline.name}`, not columns"
+    one = len(given) == 1
+    kind = f"{'is an input' if one else 'are inputs'} of `{pipeline.name}`"
+    message = f"{names} {kind}, not {'a column' if one else 'columns'}"
     help = f"write {' '.join(f'--set {name}={columns[name]}' for name in given)}"
     return Diagnostic("D0116", message, help=help)
 
