@@ -203,7 +203,8 @@ def test_a_row_of_a_wide_table_is_named_once(tmp_path: Path):
         read(tmp_path, WIDE.replace("0.5,0.5", "0.5,0.4"), {})
     (diagnostic,) = error.value.diagnostics
 
-    assert diagnostic.place.endswith("runs.csv:3 column r[web]") and not diagnostic.notes
+    assert diagnostic.place.endswith("runs.csv:3 columns r[web] to r[code]")
+    assert not diagnostic.notes
 
 
 def test_all_rows_bad_leave_nothing(tmp_path: Path):

@@ -55,7 +55,7 @@ def misplaced_file(word: str, context: click.Context | None) -> str:
         ):
             return f"{word} {what}: write {option} {name}"
     if suffix in OUTPUTS.get(context.info_name or "", ()) and "-o" in options:
-        return f"a file to be written is given with -o: write -o {name}"
+        return f"{word} is a file to be written: write -o {name}"
     return ""
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lawdsl.cli.law_error import Percentage
+from lawdsl.cli.misplaced_words import misplaced_file
 from lawdsl.cli.pairs import split_pairs, unread_pair
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -287,6 +288,9 @@ def _texts(
     pairs = list(pairs)
     for pair, name, equals, text in split_pairs(pairs, lists=lists):
         if not equals or not name or not text:
+            file = misplaced_file(pair.strip(), click.get_current_context(silent=True))
+            if file:
+                raise click.UsageError(file)
             hint = unread_pair(pairs, pair)
             raise click.UsageError(f"{usage}, not {pair!r}{hint}")
         texts[name] = text

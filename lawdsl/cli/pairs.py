@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from lawdsl.cli.misplaced_words import misplaced_file
-
 SPACE = re.compile(r"\s+")
 
 
@@ -51,9 +49,6 @@ def unread_pair(pairs: Sequence[str], pair: str) -> str:
         pairs: all words.
         pair: the word.
     """
-    file = misplaced_file(pair.strip(), click.get_current_context(silent=True))
-    if file:
-        return f": {file}"
     position = list(pairs).index(pair)
     before = pairs[position - 1] if position else ""
     behind = pairs[position + 1] if position + 1 < len(pairs) else ""

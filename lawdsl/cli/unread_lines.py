@@ -70,7 +70,7 @@ def extra_words(words: Sequence[str], context: click.Context, arguments: Sequenc
     for word in words:
         file = misplaced_file(word, context)
         if file:
-            return f"`{word}` has no place here: {file}"
+            return file
         option = next((o for o, choices in _choices(context) if word.lower() in choices), None)
         if option is not None:
             return f"`{word}` has no place here: write {option} {word.lower()}"

@@ -118,11 +118,7 @@ class _Reader:
         if token in _CLOSING:
             return f"({self.formula(_CLOSING[token])})"
         if token in _SKIPPED_BEFORE_GROUPS and self._peek() == "{":
-            self._next()
-            name = ""
-            while (part := self._next()) != "}":
-                name += part
-            return self._subscripted(_name(name))
+            return self._subscripted(_name(self._letters()))
         if token[:1] == "\\":
             return self._subscripted(_name(token[1:]) if token[1:] in _GREEK else _refuse())
         if token.isalpha():
@@ -152,13 +148,24 @@ class _Reader:
         if self._peek() != "_":
             return name
         self._next()
+        return f"{name}_{_name(self._letters())}"
+
+    def _letters(self) -> str:
+        """The letters of a group in braces, or of one token, without commands for fonts."""
         token = self._next()
-        parts = [token.lstrip("\\")]
-        if token == "{":
-            parts = []
-            while (part := self._next()) != "}":
-                parts.append(part.lstrip("\\"))
-        return f"{name}_{_name(''.join(p for p in parts if p not in ('text', 'mathrm', '{')))}"
+        if token in _SKIPPED_BEFORE_GROUPS:
+            return self._letters()
+        if token != "{":
+            return token.lstrip("\\")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _Unread
+        text = ""
+        while self._peek() != "}":
+            text += self._letters()
+        self._next()
+        self.depth -= 1
+        return text
 
     def _with_exponent(self, base: str) -> str:
         if self._peek() != "^":
