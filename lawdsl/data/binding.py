@@ -305,7 +305,11 @@ def _values(
         good &= fine
     if len(values) == len(bound):
         problems = with_exchanged(
-            problems, values, bound, lambda name, column: _allowed(law, name, column, positive)
+            problems,
+            values,
+            bound,
+            table.units,
+            lambda name, column: _allowed(law, name, column, positive),
         )
     return values, with_bad_lines(table, dimensions, problems), good
 

@@ -19,6 +19,7 @@ def with_exchanged(
     problems: Sequence[Diagnostic],
     values: Mapping[str, Array],
     bound: Mapping[str, str],
+    units: Mapping[str, str],
     allowed: Callable[[str, Array], Mask],
 ) -> list[Diagnostic]:
     """The problems of the columns; where two of them are exchanged, that alone.
@@ -30,17 +31,20 @@ def with_exchanged(
         problems: the problems.
         values: variable or output -> its values, each of shape (rows,).
         bound: variable or output -> its column.
+        units: column -> the unit in its header, where it has one.
         allowed: the mask of the values that a variable or the output may have.
     """
     outside = {d.place.rpartition(" column ")[2]: d for d in problems if d.code == "D0108"}
     for name, numbers in values.items():
         problem = outside.get(bound[name])
-        if problem is None or "percentages" in (problem.help or ""):
+        help = (problem.help or "") if problem is not None else ""
+        # percentages, and bounds that are settings, have advice of their own
+        if problem is None or "percentages" in help or "setting" in help:
             continue
         if 2 * np.sum(~allowed(name, numbers)) < len(numbers):
             continue
         for other, others in values.items():
-            if bound[other] == bound[name]:
+            if bound[other] == bound[name] or units.get(bound[other]) != units.get(bound[name]):
                 continue
             if allowed(name, others).all() and allowed(other, numbers).all():
                 written = f"{binding(name, bound[other])} {binding(other, bound[name])}"

@@ -118,13 +118,14 @@ def format_of(suffix: str, content: bytes) -> Format:
     return next(by_content, READ[suffix])
 
 
-def text_instead(content: bytes, name: str, title: str) -> LawdslError | None:
+def text_instead(content: bytes, name: str, title: str, or_else: str = "") -> LawdslError | None:
     """The error for a text table whose name says that it has another format; None for other files.
 
     Args:
         content: the bytes of the file.
         name: its path.
         title: the format that its name states.
+        or_else: further advice.
     """
     try:
         start = content[:4096].decode("utf-8", errors="strict" if len(content) < 4096 else "ignore")
@@ -133,7 +134,8 @@ def text_instead(content: bytes, name: str, title: str) -> LawdslError | None:
     if not start.strip() or "\0" in start or "," not in start:
         return None
     message = f"this is a text table, not {title}"
-    return unreadable(message, name, f"rename it to {Path(name).stem}.csv")
+    help = f"rename it to {Path(name).stem}.csv"
+    return unreadable(message, name, f"{help}; {or_else}" if or_else else help)
 
 
 def unreadable(message: str, name: str, help: str = "") -> LawdslError:

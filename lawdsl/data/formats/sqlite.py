@@ -51,10 +51,10 @@ def read(content: bytes, name: str) -> Table:
     try:
         headers, columns, notes = _read_database(Path(name), content)
     except sqlite3.Error as error:
-        of_text = text_instead(content, name, "SQLite")
+        help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
+        of_text = text_instead(content, name, "SQLite", help)
         if of_text is not None:
             raise of_text from None
-        help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
         raise unreadable(f"this is not a readable SQLite file: {error}", name, help) from None
     arrays = [arrow_column(h, c) for h, c in zip(headers, columns, strict=True)]
     return table_from_arrow(pa.table(arrays, names=headers), name, notes)
