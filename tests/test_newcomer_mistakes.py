@@ -129,9 +129,13 @@ def test_a_table_under_another_name_or_in_bytes(
 def test_a_pipeline_is_fixed_and_read_by_the_same_command(
     here: Path, capsys: pytest.CaptureFixture[str]
 ):
+    law = "law small\nvariable N > 0\nparameter A > 0\nL = A/N\nrequire ∂L/∂N < 0\n"
+    (here / "small.law").write_text(law, encoding="utf-8")
     code, out, said = left(["check", "--fix", "large.law"], capsys)
     assert code == 0 and out == "large.law: no mistakes\n"
     assert said.startswith("fixed large.law:3:") and "error[" not in said
+    code, out, said = left(["check", "--fix", "large.law", "small.law", "-q"], capsys)
+    assert code == 0 and out.startswith("large.law: no mistakes\n") and "PROVED" in out
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 from lawdsl.data.formats import SUFFIXES
 
 FIGURES = (".svg", ".pdf", ".png", ".html")
@@ -35,6 +36,10 @@ OUTPUTS = {
 """Command -> endings of the files that it writes with -o."""
 
 
+FILES = {suffix for endings in OUTPUTS.values() for suffix in endings}
+"""Endings of files, which no value has."""
+
+
 def misplaced_file(word: str, context: click.Context | None) -> str:
     """The advice about a file that stands where its option is missing; empty for other words.
 
@@ -54,8 +59,12 @@ def misplaced_file(word: str, context: click.Context | None) -> str:
             and not context.params.get(options[option] or "")
         ):
             return f"{word} {what}: write {option} {name}"
-    if suffix in OUTPUTS.get(context.info_name or "", ()) and "-o" in options:
+    written = OUTPUTS.get(context.info_name or "", ())
+    if suffix in written and "-o" in options:
         return f"{word} is a file to be written: write -o {name}"
+    if written and suffix in FILES:
+        endings = disjunction(written)
+        return f"{word} has no place here; a file to be written is given with -o, and ends in {endings}"
     return ""
 
 
@@ -130,7 +139,8 @@ def check_report_files(names: Sequence[str]) -> None:
     """
     from lawdsl.language import library
 
-    inputs = [name for name in names if re.fullmatch(r"[A-Za-z][\w.\[\]]*=.*", name)]
+    pairs = [name for name in names if re.fullmatch(r"[A-Za-z][\w.\[\]]*=.*", name)]
+    inputs = [pair for pair in pairs if not Path(pair).exists()]
     for name in names:
         if name in inputs or Path(name).suffix == ".json":
             continue
@@ -141,7 +151,7 @@ def check_report_files(names: Sequence[str]) -> None:
         if kind == "question":
             message = f"`{name}` is a question, not a fit: write --question {shlex.quote(name)}"
             raise click.UsageError(message)
-    if inputs and not Path(inputs[0]).exists():
+    if inputs:
         raise click.UsageError(
             f"{inputs[0]} is an input of a question: name the question, --question QUESTION"
         )

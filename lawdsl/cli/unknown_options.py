@@ -77,6 +77,13 @@ OTHER_OPTIONS = {
 }
 """Options of other programs -> an option with its value."""
 
+FIGURE_OPTIONS = {
+    "x": "x x-axis xaxis x-col xcol x-var",
+    "y": "y y-axis yaxis y-col ycol y-var",
+    "color": "color colour hue c group color-by colour-by",
+}
+"""Option of a figure, which is written NAME=VALUE -> what other programs call it."""
+
 IN_PLACE = (
     "--write",
     "-w",
@@ -230,8 +237,9 @@ def _advice(
     }
     if any(bare in {name, f"{name}s"} | others for name, others in taken.items()):
         return f": write its value without the option, `{usage}`"
-    if "[OPTION=VALUE]..." in words.values() and re.fullmatch(r"[a-z][\w-]*", bare):
-        written = f"{bare}={value or 'VALUE'}"
+    figure = next((own for own, others in FIGURE_OPTIONS.items() if bare in others.split()), None)
+    if "[OPTION=VALUE]..." in words.values() and figure is not None:
+        written = f"{figure}={value or 'VALUE'}"
         return f"; options of a figure are written without --: {written}"
     binds = next((w for w in words.values() if "NAME=COLUMN" in w), None)
     if name.lower() in COLUMNS and binds:
