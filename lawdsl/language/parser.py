@@ -24,6 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
+from lawdsl.language.foreign_functions import IMPORTED
 from lawdsl.language.foreign_lines import SEVERAL_LINES_RULES, WHOLE_LINE_RULES
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
@@ -106,6 +107,8 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             diagnostics += mistakes
             if statement is None:
                 unread_names |= _names(line, source)
+                if _extends(line.tokens, source):
+                    unread_names.add(ANYTHING)  # what the extended law declares
                 illegal_here = any(token.type == "ILLEGAL" for token in line.tokens)
                 if illegal_here and meant is None:
                     diagnostics = with_suggestion(diagnostics, line.tokens, source, _parses, _lexed)
@@ -139,6 +142,24 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
     rules = SEVERAL_LINES_RULES if "\n" in whole.text else WHOLE_LINE_RULES
     found = explained(whole, rules, source)
     return None if found is None else (Span(span.start, span.start + len(text)), list(found))
+
+
+def _extends(tokens: Sequence[Token], source: Text) -> bool:
+    """Whether a line begins with `extends`, or with a word that stands for it."""
+    words = (
+        "extends",
+        "extend",
+        "inherits",
+        "inherit",
+        "import",
+        "include",
+        "from",
+        "using",
+        "use",
+    )
+    of_python = len(tokens) > 1 and str(tokens[1]) in IMPORTED
+    law = section_of_text(source.text) == "law"
+    return law and str(tokens[0]).lower() in words and not of_python
 
 
 def _within(diagnostic: Diagnostic, span: Span) -> bool:
