@@ -241,7 +241,7 @@ MISTAKES = [
      "L0308", "cannot change with an unknown, and `y` does", "`subject to`", "y"),
     (question_lines("choose x in [0, loss(N = 1, D)]", goal="minimize x*loss(N, D)"),
      "L0308", "no law at values", "`subject to`", "loss(N = 1, D)"),
-    ([USES, "given D = 3", CHOOSE, BEST], "L0201", "a given has no value", "`setting`", "="),
+    ([USES, "given D = 3", CHOOSE, BEST], "L0201", "a given must not have a value", "`setting`", "="),
     ([USES, GIVEN, "choose N = 3", BEST], "L0201", "an unknown has no value", "`setting`", "="),
     # units
     ([USES, "given D > 0 unit param", CHOOSE, BEST], "L0410", "`D` is in token", "convert", "D"),

@@ -13,6 +13,7 @@ from lawdsl.cli.unknown_commands import UNKNOWN as UNKNOWN_COMMAND, unknown_comm
 from lawdsl.cli.unread_lines import EXTRA, extra_words, missing_option
 
 OTHER_NAMES = {
+    "--latex": "tex math",
     "--to": "format target fmt language lang backend",
     "--objective": "method loss criterion error-function cost-function",
     "--where": "filter query subset rows select condition if only",

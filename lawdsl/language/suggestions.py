@@ -57,7 +57,7 @@ FORMS = {
     "maximize": "maximize FORMULA`, such as `maximize {name}",
     "prior": "prior NAME = CENTER ± DEVIATION`, such as `prior {name} = 0.3 ± 0.1",
     "uses": "uses NAME, … : LAW`, such as `uses {name} : chinchilla",
-    "step": "step LAW [by NAMES] [where CONDITIONS] [at NAME = VALUE]`, such as `step {name} by r",
+    "step": "step LAW [by NAMES] [where CONDITIONS] [at NAME = VALUE]`, such as `step mixing.size by r",
 }
 """Statement -> its form, with an example of a name of the line."""
 
@@ -78,6 +78,10 @@ def advised(
         parses: whether a text of statements parses.
         source: the text of the file.
     """
+    words = [str(token) for token in tokens[:3]]
+    if words[0] == "step" and len(words) > 1 and words[1].isdigit():  # `step 1: mixing.size`
+        help = f"leave `{words[1]}{':' * (words[2:] == [':'])}` out: steps are taken in the order of their lines"
+        return replace(diagnostic, message="steps have no numbers", help=help, edits=())
     help = diagnostic.help or ""
     astray = bool(diagnostic.edits) and corrected is None  # its advice does not make the line parse
     if astray:

@@ -311,8 +311,12 @@ def _value_for_unknown(p: ParseFailure) -> Explanation | None:
         edit = replacing((p.token,), "in")
         return "L0201", "a domain follows `in`", f"write `{p.before} in …`", (p.token,), edit
     if p.token.value == "=" and kind == "given":
-        help = "its user gives it; a number that is known and may be changed is a `setting`"
-        return "L0201", "a given has no value in the file", help, (p.token,)
+        value = "" if p.after is None else f" {p.after}"
+        help = (
+            f"leave `={value}` out: who uses it gives the value; "
+            "a number that is known and may be changed is a `setting`"
+        )
+        return "L0201", "a given must not have a value in the file", help, (p.token,)
     if p.token.value == "=" and kind == "choose":
         help = "it is what is asked for; a number that is known is a `setting`"
         return "L0201", "an unknown has no value in the file", help, (p.token,)

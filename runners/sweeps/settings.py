@@ -37,6 +37,8 @@ def setting_errors(
         if not DEVICE.fullmatch(execution.device):
             message = f"unknown device {execution.device!r}"
             help = 'device = "auto", "cpu", "cuda", or "cuda:1" for the second GPU'
+            if execution.device.lower().rstrip("s") in ("gpu", "nvidia"):
+                help = 'write device = "cuda"'
             yield Diagnostic("R0501", message, place=_place("device", number, model), help=help)
         if name not in training or training[name].batch % execution.processes == 0:
             continue

@@ -246,15 +246,22 @@ def _names(raw: Mapping[str, Any]) -> Problems:
         ("table.dlc.model", dlc.get("model"), models, "model"),
     ]
     used += [("table.dlc.shares", name, corpora, "corpus") for name in _table(dlc.get("shares"))]
+    with_shares = set[str]()
     for location, entry in [("grid", grid), *more_grids]:
         for i, shares in enumerate(_tables(entry.get("shares")), 1):
             used += [(f"{location}.shares[{i}]", name, corpora, "corpus") for name in shares]
+            with_shares.update(shares)
         if isinstance(entry.get("models"), list):
             used += [(f"{location}.models", name, models, "model") for name in entry["models"]]
     problems = []
     for location, name, valid_names, kind in used:
         if valid_names and isinstance(name, str) and name not in valid_names:
-            help = did_you_mean(name, valid_names, f"there are {', '.join(valid_names)}")
+            # the rest has no share, so that one corpus may be left for it
+            left = [other for other in valid_names if other not in with_shares]
+            otherwise = f"there are {', '.join(valid_names)}"
+            if location == "grid.rest" and len(left) == 1:
+                otherwise = f'write rest = "{left[0]}"'
+            help = did_you_mean(name, valid_names, otherwise)
             problems.append(sweep_diagnostic(location, f"unknown {kind} `{name}`", help, "R0104"))
     return problems
 
