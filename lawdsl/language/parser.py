@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cache
-from importlib.resources import as_file, files
 from typing import Any
 
 from lark import Lark, Token
@@ -21,7 +20,7 @@ from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
-from lawdsl.language import size_limits
+from lawdsl.language import parser_tables, size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.foreign_lines import SEVERAL_LINES_RULES, WHOLE_LINE_RULES
@@ -49,19 +48,8 @@ ANYTHING = "*"  # among the unread names: any name may have been declared
 
 @cache
 def grammar() -> Lark:
-    """The parser made from `grammars/law.lark`.
-
-    Never `cache=True`: that would unpickle a file with a guessable name.
-    """
-    with as_file(files("lawdsl.grammars") / "law.lark") as path:
-        return Lark(
-            path.read_text(encoding="utf-8"),
-            parser="lalr",
-            lexer="basic",
-            start="statement",
-            transformer=Builder(),
-            maybe_placeholders=True,
-        )
+    """The parser made from `grammars/law.lark`."""
+    return parser_tables.parser(Builder())
 
 
 @cache
