@@ -28,6 +28,7 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_runner.py
 	$(BIN)/python tests/benchmarks/bench_step_log.py
 	$(BIN)/python tests/benchmarks/bench_figures.py
+	-$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 

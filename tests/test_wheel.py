@@ -107,7 +107,7 @@ def test_the_wheel_is_small_and_holds_no_tests(built: dict[str, Path]):
     assert tables < 0.375 * 2**20
     parser = wheel.getinfo("lawdsl/grammars/law.tables.json").compress_size
     assert parser < 2**14
-    assert built["wheel"].stat().st_size - tables - parser < 2 * 2**20  # code and laws
+    assert built["wheel"].stat().st_size - tables - parser < 2.0625 * 2**20  # code and laws
 
 
 def test_the_sdist_can_run_its_own_tests(built: dict[str, Path]):

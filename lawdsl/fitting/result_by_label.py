@@ -284,13 +284,17 @@ def _warn_of(diagnostics: Iterable[Diagnostic]) -> None:
     warn([d for d in listed if d not in untrusted], ExtrapolationWarning, stacklevel=4)
 
 
-def load_fit(path: str | Path) -> Fit | Fits:
+def load_fit(path: str | Path, *, text: str | None = None) -> Fit | Fits:
     """Read a file written by `save`: a fit, or the fits of a law with index sets.
+
+    Args:
+        path: the path of the file.
+        text: its text, if it has been read.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.
     """
-    return load(path, _either)
+    return load(path, _either, text)
 
 
 def _either(content: Any) -> Fit | Fits:

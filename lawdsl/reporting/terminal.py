@@ -110,7 +110,10 @@ def _borderless_table(*headers: str) -> Table:
 
 
 def show_laws(
-    laws: Sequence[Declarations], questions: Mapping[str, str], pipelines: Sequence[str], out: Console
+    laws: Sequence[Declarations],
+    questions: Mapping[str, str],
+    pipelines: Sequence[str],
+    out: Console,
 ) -> None:
     """Print the shipped laws and questions, one row each, and the names of the pipelines.
 
