@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-OBJECTS = 200_000
+OBJECTS = 400_000
 """So many objects are made before the first collection. Those of all imports of a command are fewer."""
 
 

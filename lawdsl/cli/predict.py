@@ -169,9 +169,9 @@ def _with_fit(
         with suppress(Exception):
             return ready, predicted(ready)
     from lawdsl.fitting.result import Fit as OneFit
-    from lawdsl.fitting.result_by_label import load_fit
+    from lawdsl.fitting.result_by_label import fit_of
 
-    fit = load_fit(path, text=text)
+    fit = fit_of(path, text)
     found = predicted(fit)
     if text is not None and isinstance(fit, OneFit):
         keep(text, fit)

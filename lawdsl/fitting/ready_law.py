@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -159,7 +159,7 @@ def ready(fit: Fit) -> dict[str, Any] | None:
     law = fit.read_law()
     if not _can_be_ready(fit, law):
         return None
-    forms = [_plain_form(form, names[-1] is True, law) for names, form in fit.forms.items()]
+    forms = [_plain_form(form, names[-1] is True, law) for names, form in fit._compiled.items()]
     variables = tuple(
         ReadyVariable(
             q.name,
@@ -222,4 +222,8 @@ def with_ready_law(fit: Fit, content: Any) -> Fit:
         quantiles[LEVEL] = read(float, content["quantile"])
         if not quantiles[LEVEL] > 0 or fit.spread.names != names:
             raise ValueError("no quantile")
-    return fit.with_law_at_hand(law, forms, quantiles)
+    spread = fit.spread and replace(fit.spread, quantiles=quantiles)
+    prepared = replace(fit, spread=spread)
+    # in place of what the fit would compute from the text of its law
+    prepared.__dict__.update(_law=law, _compiled=forms)
+    return prepared

@@ -368,27 +368,6 @@ class Fit(FitRecord, Presented, Exportable):
     def _compiled(self) -> dict[tuple[object, ...], CompiledLaw]:
         return {}
 
-    @property
-    def forms(self) -> Mapping[tuple[object, ...], CompiledLaw]:
-        """The compiled laws that predictions have needed so far: names of parameters, and whether
-        the logarithm is compared, -> law."""
-        return self._compiled
-
-    def with_law_at_hand(
-        self, law: Any, forms: Mapping[tuple[object, ...], Any], quantiles: Mapping[float, float]
-    ) -> Fit:
-        """The same fit with its law as `lawdsl.fitting.ready_law` keeps it, for predictions only.
-
-        Args:
-            law: the law, a `ReadyLaw`.
-            forms: the compiled laws, as `forms`.
-            quantiles: level -> quantile of the covariance.
-        """
-        spread = self.spread and replace(self.spread, quantiles=quantiles)
-        fit = replace(self, spread=spread)
-        fit.__dict__.update(_law=law, _compiled=dict(forms))  # cached properties
-        return fit
-
     def theta_of(self, law: Law) -> NDArray[np.float64]:
         """The fitted values of the parameters of its law, shape (parameters,).
 

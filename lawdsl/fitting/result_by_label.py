@@ -284,12 +284,21 @@ def _warn_of(diagnostics: Iterable[Diagnostic]) -> None:
     warn([d for d in listed if d not in untrusted], ExtrapolationWarning, stacklevel=4)
 
 
-def load_fit(path: str | Path, *, text: str | None = None) -> Fit | Fits:
+def load_fit(path: str | Path) -> Fit | Fits:
     """Read a file written by `save`: a fit, or the fits of a law with index sets.
+
+    Raises:
+        LawdslError: the file does not exist, or is not a fit.
+    """
+    return fit_of(path, None)
+
+
+def fit_of(path: str | Path, text: str | None) -> Fit | Fits:
+    """A fit, or the fits of a law with index sets, from the text of its file.
 
     Args:
         path: the path of the file.
-        text: its text, if it has been read.
+        text: the text; None if it has not been read.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.

@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RIVAL = ("-c", "import numpy, scipy.optimize")
-FIT = ("fit", "dcpt.share", "laws/data/c4_share.csv", "--quiet", "-o", "{folder}/fit.json")
+TABLE = str(ROOT / "laws" / "data" / "c4_share.csv")
+FIT = ("fit", "dcpt.share", TABLE, "--quiet", "-o", "{folder}/fit.json")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "--help": ("--help",),
     "laws": ("laws",),
@@ -44,7 +45,8 @@ def environment(cache: str | None) -> dict[str, str]:
 def cpu(command: tuple[str, ...], environment: Mapping[str, str]) -> float:
     """User and system time of a process, in s."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    # not in a checkout, whose package would be imported whatever Python runs
+    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
@@ -54,7 +56,7 @@ def cpu(command: tuple[str, ...], environment: Mapping[str, str]) -> float:
 def modules(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
     """How many modules a process imports."""
     command = (command[0], "-X", "importtime", *command[1:])
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True)
     return sum(line.startswith("import time:") for line in done.stderr.splitlines()) - 1
 
 
