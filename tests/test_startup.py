@@ -93,3 +93,19 @@ def test_the_first_collection_waits_until_a_command_has_started_and_then_all_is_
         "assert not gc.isenabled() and gc.callbacks == []\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tools_of_numpy_for_fortran_and_tests_are_loaded_only_where_they_are_used():
+    code = (
+        "import sys\n"
+        "from lawdsl.cli.unused_parts import postpone_unused_parts\n"
+        "postpone_unused_parts()\n"
+        "import numpy, scipy.optimize, scipy.special\n"
+        "assert 'numpy.f2py.crackfortran' not in sys.modules and 'unittest' not in sys.modules\n"
+        "numpy.testing.assert_allclose([1.0], [1.0])\n"
+        "from numpy.testing import assert_equal\n"
+        "assert numpy.f2py.get_include() and 'unittest' in sys.modules\n"
+        "postpone_unused_parts()\n"
+        "assert numpy.testing.assert_equal is assert_equal\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -23,6 +23,7 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.pairs import ASSIGNED, unread_pair
 from lawdsl.cli.unknown_inputs import unknown_input
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import values_in
 from lawdsl.core.diagnostics import LawdslError
 
@@ -168,6 +169,7 @@ def _with_fit(
         # law is needed after all, it is read
         with suppress(Exception):
             return ready, predicted(ready)
+    postpone_unused_parts()
     from lawdsl.fitting.result import Fit as OneFit
     from lawdsl.fitting.result_by_label import fit_of
 

@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used: SymPy and SciPy take longer than most commands."""
+"""Modules that are imported when they are first used: some take longer than most commands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ class _LazyModule:
     def __getattr__(self, attribute: str) -> Any:
         if self._module is None:
             self._module = import_module(self._name)
-        value = getattr(self._module, attribute)
-        self.__dict__[attribute] = value  # found without this function from now on
-        return value
+        return getattr(self._module, attribute)
 
 
 def lazy_module(name: str) -> Any:
