@@ -57,7 +57,7 @@ def keep(text: str, fit: Fit) -> None:
     path = _path(text)
     if path is None:
         return
-    with contextlib.suppress(OSError, OverflowError, ValueError):
+    with contextlib.suppress(OSError, *NO_FIT):
         content = ready(fit)
         entry = json.dumps({"origin": _origin(text), "ready": content}, allow_nan=False)
         if content is not None and len(entry) < MAX_BYTES:

@@ -71,7 +71,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
 
         def filled(python: str, name: str) -> tuple[str, ...]:
-            return (python, "-m", "lawdsl", *(a.format(folder=folder) for a in COMMANDS[name]))
+            # each Python has its own fit, which may have other last digits
+            own = Path(folder) / ("own" if python == sys.executable else "other")
+            own.mkdir(exist_ok=True)
+            return (python, "-m", "lawdsl", *(a.format(folder=own) for a in COMMANDS[name]))
 
         cold, warm = environment(None), environment(f"{folder}/cache")
         tasks = {("rival", ""): ((sys.executable, *RIVAL), cold)}
@@ -80,7 +83,8 @@ def main() -> int:
             tasks["warm", name] = filled(sys.executable, name), warm
             if options.against:
                 tasks["other", name] = filled(options.against, name), cold
-        for command, where in ((filled(sys.executable, "fit"), cold), *tasks.values()):
+        fits = [(filled(p, "fit"), cold) for p in (sys.executable, options.against) if p]
+        for command, where in (*fits, *tasks.values()):
             cpu(command, where)  # compiles modules, writes the fit, fills the cache
         best: dict[tuple[str, str], float] = {}
         for _ in range(options.rounds):
