@@ -42,6 +42,7 @@ FIXED = [
     ("L = E − A/N", "L = E - A/N"),
     ("L = E + A/N²", "L = E + A/N^2"),
     ("L = E + A/N^½", "L = E + A/N^(1/2)"),
+    ("L = E + A*e^(-N)", "L = E + A*exp(-N)"),
     ("L = E + 1_000_000*A", "L = E + 1000000*A"),
     ("L = E + A/N^alpha;", "L = E + A/N^alpha"),
     ("L = E + A/N^alpha  // Chinchilla", "L = E + A/N^alpha  # Chinchilla"),
@@ -69,7 +70,6 @@ FIXED = [
 ADVISED = [
     ("L = if N > 1 then A", "has no `else`", "add `else`"),
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
-    ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),
     ("require not L > 3", "negation", "opposite relation"),
     ("require lim L = E as N -> oo", "limit", "`require L -> E as N -> oo`"),
     ("require L' < 0", "`'`", "`∂L/∂N`"),

@@ -52,7 +52,7 @@ def read(text: Text) -> list[Diagnostic]:
 
 def file_of(base: str, mistake: dict[str, Any]) -> str:
     if "add" in mistake:
-        return f"{base}{mistake['add']}\n"
+        return f"{base}{mistake['add']}\n" if "new" not in mistake else f"{base}{mistake['new']}"
     assert mistake["old"] in base
     return base.replace(mistake["old"], mistake["new"], 1)
 
@@ -74,12 +74,16 @@ def test_a_mistake_in_a_file_is_found_at_its_place_with_the_right_advice(
 
     assert f"{line}:{column}" == mistake["place"], first
     assert first.code == mistake["code"]
-    assert mistake["says"] in f"{first.message}\n{first.help}"
+    assert mistake.get("says", "") in f"{first.message}\n{first.help}"
+    assert first.message == mistake.get("message", first.message)
+    assert first.help == mistake.get("help", first.help)
     assert len(found) == mistake.get("messages", 1) <= 2
 
     fixed = fix_text(text, read)
     checks = bool(fixed.fixed) and not [d for d in fixed.left if d.severity == "error"]
     assert checks == mistake.get("fixed", False)
+    if "becomes" in mistake:
+        assert fixed.text.text == file_of(base, {**mistake, "new": mistake["becomes"]})
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,8 @@ def test_refusals_say_which_columns_there_are(tmp_path, monkeypatch):
     assert found["code"] == "D0138"
     assert found["help"] == "name it, L=COLUMN; columns of numbers: N, D, quality"
     assert refusal("--from", "runs.csv", "L=qualty")["code"] == "D0104"
+    turned = refusal("--from", "runs.csv", "quality=L")
+    assert turned["help"] == "the variable comes first: write L=quality"
     assert run("new", "mine", "--from", "runs.csv", "L=quality").returncode == 0
     assert (
         run("new", "mine", "--from", "runs.csv", "L=quality").returncode == 3

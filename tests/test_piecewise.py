@@ -72,7 +72,7 @@ def test_a_long_formula_is_broken_before_its_parts():
         ("L = if r > 0.1 then A*B*C", "L0203", "no `else`"),
         ("L = if 0 < r < 1 then A else B*C", "L0203", "one comparison"),
         ("L = if r > 0.1 and D > 1 then A else B*C", "L0203", "one comparison"),
-        ("L = if r = 0.1 then A else B*C", "L0203", "compares two formulas"),
+        ("L = if r = 0.1 then A else B*C", "L0203", "cannot test equality"),
         ("L = if r > 0.1 then else B*C", "L0203", "a formula is missing before `else`"),
         ("L = if r > 0.1 than A else B*C", "L0201", "unexpected `than`"),
         ("L = A + if r > 0.1 then B else C", "L0203", "in brackets"),
@@ -209,6 +209,16 @@ FALLS = "law a\nvariable r in [0, 1]\nparameter A, B > 0\nL = if r > 0.5 then {}
 )
 def test_claims_are_decided_part_by_part(parts: tuple[str, str], claim: str, verdict: str):
     assert verdict_of(FALLS.format(*parts), claim).verdict == verdict
+
+
+@pytest.mark.parametrize("condition", ["N < r*M", "N >= r*M", "r*M < N"])
+def test_a_part_keeps_the_bound_that_is_declared_beside_that_of_its_condition(condition: str):
+    text = "law a\nvariable N, M > 0\nvariable r in [0, 1]\nparameter A, B, alpha > 0\n"
+    text += f"L = A/N^alpha + (if {condition} then B*r else B)"
+    assert verdict_of(text, "L finite").verdict == "proved"
+    assert verdict_of(text, "L > 0").verdict == "proved"
+    at_zero = text.replace("variable N, M > 0", "variable N, M >= 0")
+    assert verdict_of(at_zero, "L finite").verdict != "proved"
 
 
 def test_a_derivative_over_a_border_is_answered_with_the_trend():

@@ -192,8 +192,8 @@ MISTAKES = [
     (question_lines(goal="minimize 2*loss*N"), "L0308", "is a law", "`loss(…)`", "loss"),
     (question_lines("uses other : kaplan"), "L0309", "the law `other` is never used", "remove", "other"),
     # arguments
-    (question_lines(goal="minimize loss(N)"), "L0701", "`D` of `chinchilla` has no value", "`D`", "loss(N)"),
-    (question_lines(goal="minimize loss(D = N)"), "L0701", "`N` of", "`N = …`", "loss(D = N)"),
+    (question_lines(goal="minimize loss(N)"), "L0701", "`D` of `chinchilla` has no value", "`loss(N, D)`", "loss(N)"),
+    (question_lines(goal="minimize loss(D = N)"), "L0701", "`N` of", "`loss(D = N, N = …)`", "loss(D = N)"),
     (question_lines(goal="minimize loss(N, D, D = 3)"), "L0701", "two values", "one", "D = 3"),
     (question_lines(goal="minimize loss(N, D, N)"), "L0701", "two values", "one", "N"),
     (question_lines(goal="minimize loss(2*N, D)"), "L0701", "no name", "`N = 2*N`", "2*N"),

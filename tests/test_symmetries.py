@@ -657,3 +657,12 @@ def test_the_mixing_law_on_the_simplex_lacks_one_rank():
     assert [d.code for d in made.diagnostics] == ["F0114"]
     assert fixed.verdict == "trusted"
     assert fixed.values["t1"] == pytest.approx(-0.8, rel=1e-5)
+
+
+def test_a_parameter_without_effect_is_shown_where_it_is_declared():
+    law = law_with_header("law a\nvariable N > 0\nparameter A, C > 0\nL = A*N")
+    text = law.declarations.text
+    (found,) = findings(law, freedom(law), text=text)
+    assert found.span is not None
+    assert text.position(found.span.start) == (3, 14)
+    assert text.text[found.span.start : found.span.end] == "C"

@@ -108,7 +108,14 @@ def check(
     `expect`. After Ctrl-C the verdicts reached so far are printed.
     """
     if not laws and not fits:
-        raise click.UsageError("name a law, or a fit with --fit FIT.json")
+        raise click.UsageError(
+            "name a law, or a fit with --fit FIT.json; `lawdsl check -` reads standard input"
+        )
+    if (given := next((f for f in fits if f.endswith(".law")), None)) is not None:
+        raise click.UsageError(
+            f"--fit takes a fit, and {given} is a law: write `--fix {given}` to correct the file, "
+            f"or leave --fit out, `lawdsl check {given}`"
+        )
     if apply_fixes:
         from lawdsl.cli.fixing import fix_files, print_fixes
 
@@ -127,10 +134,11 @@ def check(
     # all laws are loaded first, so that a mistake in the last file is reported before the proofs
     _check_other_sections(laws)
     read = [changes.apply(load(name)) for name in laws]
+    of_units = _warnings_of_units(laws)
     to_check = list(_laws_and_values(read, fits))
     if plot and len(to_check) > 1:
         raise click.UsageError(f"--plot draws the claims of one law, not of {len(to_check)}")
-    for law, values in to_check:
+    for number, (law, values) in enumerate(to_check):
         reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)
 
         def so_far(reporter: _VerdictReporter = reporter) -> None:
@@ -150,7 +158,11 @@ def check(
                 replace(
                     decided,
                     law=_title_of(law),
-                    warnings=(*decided.warnings, *unidentifiable),
+                    warnings=(
+                        *(of_units if not number else ()),
+                        *decided.warnings,
+                        *unidentifiable,
+                    ),
                     seconds=decided.seconds + took,
                     warning_seconds=decided.warning_seconds + took,
                 )
@@ -171,6 +183,14 @@ def _check_other_sections(names: Sequence[str]) -> None:
         section = section_of(locate(name))
         if section in readers:
             readers[section](name)
+
+
+def _warnings_of_units(names: Sequence[str]) -> tuple[Diagnostic, ...]:
+    """What the files of laws say about units; what is never used, proofs find themselves."""
+    from lawdsl.language.library import declarations
+
+    found = [d for name in names if name != "-" for d in declarations(name)[1]]
+    return tuple(d for d in found if d.code in ("L0410", "L0411"))
 
 
 def _laws_and_values(

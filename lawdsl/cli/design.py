@@ -114,8 +114,8 @@ def design(
     `run` are one run). Those that are done count as spent.
 
     The batch is chosen by the expected drop of the variance of the target, under a law that may be
-    wrong by --wrong, for the square root of the cost. Where a batch that is spread over the
-    candidates promises as much, it is proposed instead. Batches grow with what is spent.
+    wrong by --wrong, for the square root of the cost; where the runs determine no target yet, it is
+    spread over the candidates. Batches grow with what is spent. The interval of a predicted loss is that of what a run would measure.
 
     With --loop the batches are run, collected and fitted one after another. The same command goes on
     after any interruption. The table of the runs and the batch are kept beside the sweep, or in --runs

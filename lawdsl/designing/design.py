@@ -55,8 +55,8 @@ def design(
 
     The criterion is the expected drop of the variance of log L at the targets, under a law that may
     be wrong by 2 % per decade (Kennedy and O'Hagan 2001), relative to the present variance, for the
-    square root of the cost: V-optimality (Atkinson, Donev and Tobias 2007) with a discrepancy. A
-    batch that is spread over the candidates is proposed where it promises as much.
+    square root of the cost: V-optimality (Atkinson, Donev and Tobias 2007) with a discrepancy. Where
+    the runs determine no target yet, the batch is spread over the candidates.
 
     Args:
         law: a law, or the name or path of one; or a fit of it, for which `runs` are not needed.

@@ -15,7 +15,7 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language.foreign_characters import spelled
-from lawdsl.language.keywords import GREEK
+from lawdsl.language.keywords import GREEK, STATEMENTS
 
 LOOKALIKES = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
@@ -101,14 +101,23 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
     derivative = PRIME.match(source.text, start) if char in PRIMES else None
     if derivative:
         hint = "write derivatives as `∂L/∂N`"
-    if (
-        char == ";"
-        and not source.line(source.position(start)[0])[source.position(start)[1] :].strip()
-    ):
-        hint, written = "leave it out: a line ends without a mark", ""
+    if char == ";":
+        hint, written = _semicolon(source.line(number)[column:].strip())
     edits = () if written is None else (Edit(span, written),)
     diagnostic = _diagnostic("L0101", message, source, span, hint, edits)
     return diagnostic, span.end if run else 0
+
+
+def _semicolon(rest: str) -> tuple[str, str | None]:
+    """The advice about a semicolon, and what to write for it, by the rest of its line."""
+    word = re.match(r"[A-Za-z_]\w*", rest)
+    if not rest or rest.startswith("#"):
+        return "leave it out: a line ends without a mark", ""
+    if rest.startswith('"') or (word is not None and word[0] == "unit"):
+        return "leave it out: no sign stands before the unit or the text", ""
+    if word is not None and (word[0] in STATEMENTS or re.match(r"\w+\s*=(?!=)", rest)):
+        return "leave it out: every statement has a line of its own", "\n"
+    return HINTS[";"], None
 
 
 def _quote(char: str, start: int, source: Text) -> tuple[Diagnostic, int]:

@@ -49,6 +49,10 @@ def _header(p: ParseFailure) -> Explanation | None:
     kind, rest = p.statement, p.line[p.position :]
     title = next((i for i, word in enumerate(rest) if word.type == "STRING"), None)
     if p.token.type == "STRING" and p.position == 1:
+        if p.after is None and re.search(r"\s", str(p.token).strip('"').strip()):
+            message = f"the name of the {kind} is missing"
+            help = f"write a name before the title: `{kind} NAME {p.token}`"
+            return "L0207", message, help, (p.token,)
         name = _plain_name(str(p.token))
         message = f"the name of a {kind} stands without quotes"
         help = f'write `{kind} {name} "title"`'

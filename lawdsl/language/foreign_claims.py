@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from lawdsl.language.foreign_conditions import COMMA, parts_of
-from lawdsl.language.foreign_declarations import bound_in_words
+from lawdsl.language.foreign_declarations import NUMBER, bound_in_words
 from lawdsl.language.whole_lines import Line, Meant
 
 INFINITE = r"(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|∞|\\infty)"
@@ -229,7 +229,77 @@ def _grid(line: Line) -> Iterator[Meant]:
         yield Meant(message, (at, at + width), written, safe=listed)
 
 
+CONDITION_FIRST = tuple(
+    re.compile(
+        r"(?P<for>(?:require\s+)?(?:for|if|when|whenever|where|given|on))\s+"
+        rf"(?P<conditions>(?:(?!\brequire\b)[^:])+?)\s*{sign}\s*(?:require\s+)?(?P<claim>.+)"
+    )
+    for sign in (r"(?::|\bthen\b|,?\s*(?=\brequire\b))", ",")
+)
+ALL = re.compile(r"(?:all|any|every|each)\b.*")
+IN_INTERVAL = re.compile(r"(\w+)\s+in\s+([\[(])\s*([^,\[\]()]+),\s*([^,\[\]()]+?)\s*([\])])")
+
+
+def _condition_first(line: Line) -> Iterator[Meant]:
+    """`for r < r0: require ∂L/∂r < 0`, `if r < r0 then require L > 0`"""
+    found = (pattern.fullmatch(line.masked) for pattern in CONDITION_FIRST)
+    match = next((m for m in found if m is not None), None)
+    if match is None or line.section != "law":
+        return
+    conditions, claim = match["conditions"].strip(), match["claim"].strip()
+    if re.search(r"\belse\b|=(?!=)(?<![<>!]=)", claim):
+        return  # a piecewise formula, or an equation
+    message = "the conditions of a claim stand behind it"
+    at, code = match.span("for"), "L0205"
+    if match["for"].startswith("require"):
+        code = "L0206"
+        at = (match.end("for") - len(match["for"].split()[-1]), match.end("for"))
+    if ALL.fullmatch(conditions):
+        message = "a claim is for the whole domain"
+        yield Meant(message, at, line.unmasked(f"require {claim}"), code=code)
+        return
+    listed = IN_INTERVAL.sub(_sides, re.sub(r"\s+(?:and|&&?)\s+", ", ", conditions))
+    expected = re.search(r"\s+expect\s+\w+$", claim)
+    tail = expected[0] if expected else ""
+    written = f"require {claim.removesuffix(tail)} for {listed}{tail}"
+    yield Meant(message, at, line.unmasked(written), safe=True, code=code)
+
+
+def _sides(match: re.Match[str]) -> str:
+    name, opening, low, high, closing = match.groups()
+    lower, upper = ">=" if opening == "[" else ">", "<=" if closing == "]" else "<"
+    return f"{name} {lower} {low}, {name} {upper} {high}"
+
+
+FROM_TO = re.compile(
+    rf"start\s+(?P<what>[^=]+?)\s*(?:\bin\b|=|(?P<word>\bfrom\b|\bbetween\b))\s*(?P<at>[\[(]?)\s*"
+    rf"(?P<low>{NUMBER})\s*(?:,|\.\.|-|\bto\b|\band\b)\s*(?P<high>{NUMBER})\s*[\])]?\s*"
+)
+
+
+def _from_to(line: Line) -> Iterator[Meant]:
+    """`start log(A) in [0, 25]`: a grid between two numbers, or the two alone"""
+    match = FROM_TO.fullmatch(line.masked)
+    if match is None:
+        return
+    low, high = float(match["low"]), float(match["high"])
+    steps = [(high - low) / count for count in (5, 4, 3, 2)]
+    step = next((s for s in steps if f"{s:.12g}" == f"{s:.2g}"), steps[0])
+    grid = _stepped(low, high, step) if high > low else None
+    decades = math.log10(high / low) if 0 < low < high else 0.0
+    if 2 <= decades <= 8 and abs(decades - round(decades)) < 1e-9:
+        grid = f"{{{', '.join(f'{low * 10**i:.12g}' for i in range(round(decades) + 1))}}}"
+    what = re.sub(r"\s+", " ", match["what"])
+    two = f"{{{match['low']}, {match['high']}}}"
+    help = f"write `start {what} in {two}`"
+    if grid is not None:
+        help = f"write `start {what} in {grid}` for a grid between them, `{two}` for the two alone"
+    at = next(match.span(g) for g in ("word", "at", "low") if match[g])
+    yield Meant("a grid stands in braces", at, "", help)
+
+
 RULES = (
+    _condition_first,
     _limit_call,
     _finite,
     _sign_in_words,
@@ -238,5 +308,6 @@ RULES = (
     _value_at_infinity,
     _named_size,
     _grid,
+    _from_to,
 )
 """The specific before the general."""

@@ -32,7 +32,7 @@ FUNCTIONS = (
 )
 CALL = re.compile(rf"(?<![\w.])((?:[A-Za-z_]\w*\.)*(?:{FUNCTIONS}))\s*([(\[])")
 WORDS = re.compile(
-    r"(?i)\b(?:then|else\s*if|elsif|elif|else|otherwise)\b(?:\s*:)?|:|;|(?<=\s)(?:end|fi)\b\s*$"
+    r"(?i)\b(?:then|else\s*if|elsif|elif|else|otherwise)\b(?:\s*:)?|:|;|(?<=\s)(?:end\s*if|end|fi)\b\s*(?=$|\"|unit\b)"
 )
 INDICATOR = re.compile(
     r"(?:(?:np\.)?(?:I|ind|indicator|Indicator|float|int|bool|1|\\mathbb\{1\}))$"
@@ -187,7 +187,7 @@ def _inner(value: str) -> str:
 
 
 def _statements(line: Line) -> Iterator[Meant]:
-    text = _with_if(line.masked)
+    text = _with_if(re.sub(r",(?=\s*else\b)", "", line.masked))
     if text is None:
         return
     for sign, message in MISTAKES:
@@ -212,6 +212,11 @@ MISTAKES = (
         r"[-+*/]\s*\b(?P<at>if)\b(?=.*\bthen\b.*\belse\b)",
         "inside a formula a piecewise one stands in brackets",
     ),
+    (r"(?i)\bif\b(?:(?!then).)*?(?P<at>:)", "`then` stands here, not `:`"),
+    (r"(?i)\belse\b\s*(?P<at>:)", "no `:` stands behind `else`"),
+    (r"(?i)(?<=\s)(?P<at>end\s*if|end|fi)\b\s*(?=$|\"|unit\b)", "a piecewise formula has no `{}`"),
+    (r"(?i)\bthen\b.*(?P<at>;)\s*else\b", "no `;` stands before `else`"),
+    (r"(?i)\bthen\b.*(?P<at>,)\s*else\b", "no `,` stands before `else`"),
     (r"(?i)\bif\b", "a piecewise formula is written `if … then … else …`"),
 )
 """What is wrong with a piecewise formula -> the message, the first that is found."""

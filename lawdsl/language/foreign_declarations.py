@@ -189,6 +189,31 @@ def _constructor(line: Line) -> Iterator[Meant]:
     yield Meant(message, place(line, function), written, code="L0205")
 
 
+TWO_BOUNDS = re.compile(
+    rf"(\w+)\s+({NAMES})\s*([<>]=?)\s*({NUMBER})\s*(?:,|(and|&&?|;))\s*(?:({NAME})\s*)?"
+    rf"([<>]=?)\s*({NUMBER})(\s+unit\s.*|\s*\"\d+\"\s*)?"
+)
+
+
+def _two_bounds(line: Line) -> Iterator[Meant]:
+    """`gamma > 0 and < 1`, `A, B > 0, < 1`"""
+    match = TWO_BOUNDS.fullmatch(line.masked)
+    if line.keyword not in DECLARATIONS or match is None or match[3][0] == match[7][0]:
+        return
+    keyword, names, first, one, sign, again, second, two, tail = match.groups()
+    if again is not None and (sign is None or again != names):
+        return
+    low, high = ((first, one), (second, two)) if first[0] == ">" else ((second, two), (first, one))
+    written = f"{keyword} {names} {first} {one}, {names} {second} {two}{tail or ''}"
+    if "," in names:
+        left, right = "[" if "=" in low[0] else "(", "]" if "=" in high[0] else ")"
+        written = f"{keyword} {names} in {left}{low[1]}, {high[1]}{right}{tail or ''}"
+    message = "a second bound needs the name again" if again is None else f"unexpected `{sign}`"
+    at = match.span(5) if sign else match.span(7)
+    code = "L0201" if sign in (None, "and") else "L0101"
+    yield Meant(message, at, line.unmasked(written), safe=True, code=code)
+
+
 INFINITE = r"\+?(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|float\(\"\d+\"\)|∞)"
 
 
@@ -273,6 +298,60 @@ def _names_in_a_row(line: Line) -> Iterator[Meant]:
         names = ", ".join(re.split(r"\s*,\s*|\s+and\s+|\s+", match[2]))
         written = f"{match[1]}{names} {match[4]}"
         yield Meant(f"unexpected `{match[3]}`", match.span(3), line.unmasked(written), safe=True)
+
+
+WHOLE = r"(?:int|ints|integer|integers|whole|uint|natural)"
+NUMERIC = r"(?:real|float|double|number|numeric|scalar|continuous)"
+KIND_FIRST = re.compile(
+    rf"(\w+)\s+((?:{WHOLE}|{NUMERIC})(?:\s+numbers?)?)\s*:?\s+({NAMES})((?:\s*[<>=\[(]|\s+in\b|\s+unit\b|\s*$|\s*\").*|)"
+)
+
+
+def _kind_first(line: Line) -> Iterator[Meant]:
+    """`choose int n in [1, 16]`, `variable float N > 0`: a type before the name"""
+    match = KIND_FIRST.fullmatch(line.masked)
+    if line.keyword not in DECLARATIONS or match is None:
+        return
+    keyword, kind, names, domain = match.groups()
+    if re.search(rf"(?<!\w){re.escape(kind)}(?!\w)", line.others):
+        return  # it is a name
+    integer = ""
+    message = "numbers have no type here"
+    if re.match(WHOLE, kind):
+        message = "only what a question chooses may be a whole number"
+        if keyword == "choose":
+            message, integer = "for whole numbers `integer` stands behind the name", " integer"
+    written = f"{keyword} {names}{integer}{domain}"
+    yield Meant(message, match.span(2), line.unmasked(written), safe=True)
+
+
+LISTED = re.compile(
+    rf"((\w+)\s+({NAME}))\s*(?:integer\s+)?(?:in\b|=|:|from\b|of\b)?\s*([\[(])\s*"
+    rf"({NUMBER}(?:\s*,\s*(?:{NUMBER}|\.\.\.)){{2,}})\s*[\])]"
+)
+
+
+def _listed(line: Line) -> Iterator[Meant]:
+    """`choose n in [1, 2, 4, 8]`: numbers to choose from, or an interval with more than two ends"""
+    match = LISTED.match(line.masked)
+    if match is None or line.keyword not in DECLARATIONS:
+        return
+    head, keyword, name, _, numbers = match.groups()
+    values = [part.strip() for part in numbers.split(",")]
+    tail = line.masked[match.end() :]
+    if keyword == "choose" and "..." not in values:
+        written = f"{head} in {{{', '.join(values)}}}{tail}"
+        message = "a list of numbers stands in braces"
+        yield Meant(message, match.span(4), line.unmasked(written), safe=True)
+        return
+    ends = f"[{values[0]}, {values[-1]}]"
+    if keyword == "choose":
+        message = "a list of numbers has no `...`"
+        help = f"write all of them in braces, or `{name} in {ends}`"
+        yield Meant(message, match.span(4), "", help)
+        return
+    written = f"{head} in {ends}{tail}"
+    yield Meant("an interval has two ends", match.span(4), line.unmasked(written))
 
 
 def _keyword_as_type(line: Line) -> Iterator[Meant]:
@@ -361,6 +440,9 @@ RULES: tuple[Callable[[Line], Iterator[Meant]], ...] = (
     _interval_as_range,
     _attribute,
     _names_in_a_row,
+    _kind_first,
+    _listed,
+    _two_bounds,
     _keyword_as_type,
     _constructor,
     _value_of_unknown,

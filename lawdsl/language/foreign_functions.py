@@ -63,6 +63,12 @@ MODULES = frozenset(
 )
 """What other languages write before a function and a dot."""
 
+IMPORTED = MODULES | frozenset(
+    "pandas pd matplotlib sklearn tensorflow keras statsmodels seaborn os sys re json typing dataclasses "
+    "__future__ itertools functools collections pathlib random".split()
+)
+"""Modules that other languages import."""
+
 ATOM = re.compile(r"[\w.]+(?:\[[\w, ]*\])?")
 
 

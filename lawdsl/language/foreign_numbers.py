@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lawdsl.core.units import canonical
+from lawdsl.core.units import PREFIXES, UNITS, canonical
 from lawdsl.language.foreign_declarations import DECLARATIONS
 from lawdsl.language.foreign_units import advice_on, prefixed
 from lawdsl.language.whole_lines import Line, Meant
@@ -118,6 +118,29 @@ def _grouped_digits(line: Line) -> Iterator[Meant]:
     yield Meant("numbers have no separators", match.span(), line.unmasked(written), help, safe=True)
 
 
+SIZES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "B": 1e9, "G": 1e9, "bn": 1e9, "T": 1e12} | {
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12,
+}  # fmt: skip
+WITH_SIZE = re.compile(rf"(?<![\w.])(\d+(?:\.\d+)?)(?:\s?({'|'.join(SIZES)}))(?!\w)")
+UNIT_OF_LINE = re.compile(r"(?:\bunit\s+|(?<=[\w)\]])\s+)([kMGTPE][A-Za-z]+)\s*(?:\"|,|$)")
+
+
+def _size_and_prefix(line: Line) -> Iterator[Meant]:
+    """`10M unit Mparam`: the unit has the prefix already, so that 10e6 would be 10e12 of them"""
+    match, unit = WITH_SIZE.search(line.masked), UNIT_OF_LINE.search(line.masked)
+    if match is None or unit is None or match.start() > unit.start():
+        return
+    if line.keyword not in (*DECLARATIONS, "setting"):
+        return
+    name = canonical(unit[1])
+    prefix = PREFIXES.get(name[0]) if name is not None and name not in UNITS else None
+    if name is None or prefix is None:
+        return
+    number = f"{float(match[1]) * SIZES[match[2]] / prefix:.12g}"
+    message = f"a number has no prefix `{match[2]}`: the unit `{name}` has one"
+    yield Meant(message, match.span(), "", f"write `{number}`, in {name}", code="L0203")
+
+
 def _short_number(line: Line) -> Iterator[Meant]:
     """`10k steps`, `7 billion param`: a number with a prefix and a unit"""
     match = SHORT.search(line.masked)
@@ -126,7 +149,7 @@ def _short_number(line: Line) -> Iterator[Meant]:
     unit = canonical(match[4])
     power = {"k": 3, "t": 3, "m": 6, "b": 9, "g": 9}[match[2][0].lower()]
     power = 12 if match[2] in ("T", "trillion") else power
-    if unit is None:
+    if unit not in UNITS or line.masked[match.end() :].lstrip()[:1] == "/":
         return
     number = f"{float(match[1]) * 1000:.12g}" if power == 3 else f"{match[1]}e{power}"
     written = f"{line.masked[: match.start()]}{number}  unit {unit}{line.masked[match.end() :]}"
@@ -174,7 +197,7 @@ def _times(line: Line) -> Iterator[Meant]:
         )
 
 
-FIRST = (_powers_of_ten, _grouped_digits, _short_number, _letters_for_digits)
+FIRST = (_powers_of_ten, _grouped_digits, _size_and_prefix, _short_number, _letters_for_digits)
 """Tried before declarations are read."""
 LAST = (_unit_with_sign, _odd_unit, _times)
 """Tried after the domain of a declaration is read."""

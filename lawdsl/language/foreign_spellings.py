@@ -10,7 +10,7 @@ from typing import Any
 from lark import Token
 
 from lawdsl.core.diagnostics import Edit, Span
-from lawdsl.core.units import PREFIXES, known
+from lawdsl.core.units import PREFIXES, UNITS, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
@@ -143,8 +143,14 @@ def _magnitude(p: ParseFailure) -> Explanation | None:
         return None
     written = f"{before}e{power}" if power > 3 else f"{float(before) * 1000:.12g}"
     words = (before, p.token)
-    message = "a number has no prefix"
-    return "L0203", message, f"write `{written}`", words, replacing(words, written)
+    message, help = "a number has no prefix", f"write `{written}`"
+    prefixed = [str(w) for w in p.line[p.position :] if known(str(w)) and str(w) not in UNITS]
+    if (
+        p.statement == "step" and power > 3
+    ) or prefixed:  # 70e9 of what is counted in billions would be 70e18
+        of = f"where {'the unit' if prefixed else 'the law'} counts in such numbers"
+        return "L0203", message, f"{help}, or `{before}` {of}", words
+    return "L0203", message, help, words, replacing(words, written)
 
 
 def _conditional_call(p: ParseFailure) -> Explanation | None:

@@ -25,7 +25,6 @@ from lawdsl.language.keywords import (
 from lawdsl.language.printer import print_formula
 from lawdsl.language.whole_lines import STRING, Line, Meant, place
 
-TITLES = ("title", "description", "desc", "doc", "docs", "summary", "about", "caption", "subtitle")
 FORMULA_WORDS = (*DEFINING, *"formula equation expr expression prediction compute yields".split())
 """Words before the formula of a law, with or without its name."""
 EQUATION_WORDS = (
@@ -59,44 +58,6 @@ def _inner_quotes(line: Line) -> Iterator[Meant]:
     message = 'the text ends at its second `"`'
     help = f'leave the inner quotes out: `"{inner}"`'
     yield Meant(message, (at, at + 1), written, help, safe=True)
-
-
-def _title(line: Line) -> Iterator[Meant]:
-    """`title "Loss against size"` on a line of its own"""
-    match = re.fullmatch(r'(\w+)\s*[:=]?\s*("[^"]*")\s*', line.text)
-    if match is None or match[1].lower() not in (*TITLES, "name"):
-        return
-    header = re.compile(r"^([ \t]*(law|question|pipeline)\s+[\w.]+)[ \t]*(\"[^\"\n]*\")?", re.M)
-    found = header.search(line.source)
-    if found is None:
-        if match[1].lower() != "name":
-            help = f"the title stands after the name: `{line.section} NAME {match[2]}`"
-            yield Meant(
-                f"unknown statement `{match[1]}`", (0, len(match[1])), "", help, code="L0205"
-            )
-        return
-    number = line.number(found.start())
-    message = f"the title stands after the name of the {found[2]}"
-    if found[3]:
-        help = f"remove this line, or correct the title on line {number}"
-        yield Meant(message, (0, len(match[1])), "", help, code="L0205")
-        return
-    head = re.sub(r"\s+", " ", found[1]).strip()
-    help = f"write `{head} {match[2]}` on line {number}, without this line"
-    end = line.start + len(line.text)
-    dropped = Span(line.start, min(end + 1, len(line.source)))
-    edits = (Edit(Span(found.end(1), found.end(1)), f" {match[2]}"), Edit(dropped, ""))
-    yield Meant(message, (0, len(match[1])), "", help, code="L0205", elsewhere=edits)
-
-
-def _header_without_keyword(line: Line) -> Iterator[Meant]:
-    """`power "Loss against size"` as the first line"""
-    match = re.fullmatch(r'([A-Za-z]\w*)\s*:?\s*("[^"]*")', line.text)
-    first = not re.sub(r"#[^\n]*", "", line.source[: line.start]).strip()
-    if match is not None and first and not line.has_header and match[1] not in KEYWORDS:
-        message = "the first line begins with `law`"
-        written = f"law {match[1]} {match[2]}"
-        yield Meant(message, match.span(1), written, code="L0401", safe=True)
 
 
 def _sign_before_text(line: Line) -> Iterator[Meant]:
@@ -434,8 +395,6 @@ def _closes(text: str, i: int) -> bool:
 
 RULES = (
     _inner_quotes,
-    _title,
-    _header_without_keyword,
     _sign_before_text,
     _second_equal,
     _hyphens,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, UNITS, canonical, size_and_dimension, with_si_prefix
 from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.compared_units import warn_of_compared
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.foreign_functions import PRODUCTS
@@ -52,6 +53,12 @@ def check_formula(
                 help = f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
                 scope.report("L0301", f"unknown name `{above}`", node.span, help)
                 fresh |= {above, below}
+            case tree.Product(
+                ((_, tree.Name(above)), ("/", tree.Name(below) | tree.Power(tree.Name(below))))
+            ) if (written := _second_derivative(scope, above, below)) is not None:
+                help = f"write a derivative as `{written}`"
+                scope.report("L0301", f"unknown name `{above}`", node.span, help)
+                fresh |= {above, below}
             case tree.Name(text):
                 check_named(scope, text, node.span, context, fresh)
             case tree.Element():
@@ -85,6 +92,9 @@ def check_formula(
     except TooLarge as error:
         scope.report("L0502", error.why, error.node.span, error.help)
         return None
+    warn_of_compared(scope, formula)
+    if any(_may_be_defined(scope, node) for node in tree.walk(formula)):
+        return None
     powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), scope.numbers)
     for code, part, why in mistakes:
         if code == "L0410":
@@ -94,6 +104,13 @@ def check_formula(
             help = "divide by a reference value, or let the unit be part of the law's meaning"
             scope.report(code, why, part.span, help, severity="warning")
     return None if mistakes else powers
+
+
+def _may_be_defined(scope: Scope, node: tree.Node) -> bool:
+    """Whether a node is the call of what a line that could not be read may define."""
+    if not isinstance(node, tree.Call) or node.function in (*keywords.FUNCTIONS, *scope.symbols):
+        return False
+    return node.function not in keywords.RESERVED and scope.excused(node.function)
 
 
 def _named(formulas: Iterable[Formula]) -> Iterator[Named]:
@@ -377,6 +394,19 @@ def _differentials(scope: Scope, *names: str) -> bool:
     )
 
 
+def _second_derivative(scope: Scope, above: str, below: str) -> str | None:
+    """The derivative that `d2L/dN2` is; None where the names are something else."""
+    top, bottom = re.fullmatch(r"d([2-9])(\w+)", above), re.fullmatch(r"d(\w+?)([2-9]?)", below)
+    if top is None or bottom is None or bottom[2] not in ("", top[1]):
+        return None
+    if any(name in scope.symbols for name in (above, below)):
+        return None
+    if top[2] not in scope.symbols or bottom[1] not in scope.symbols:
+        return None
+    order = keywords.SUPERSCRIPTS[int(top[1])]
+    return f"∂{order}{top[2]}/∂{bottom[1]}{order}"
+
+
 def _check_call(
     scope: Scope,
     node: tree.Call,
@@ -445,8 +475,14 @@ def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaConte
         return
     if node.order != len(node.wrt):
         message = f"the order is {node.order}, the number of names below {len(node.wrt)}"
-        help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
-        scope.report("L0210", message, node.span, help)
+        help, edits = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²", []
+        raised = re.match(rf"\s*\^\s*{node.order}(?!\w)", scope.text.text[node.span.end :])
+        if raised and len(node.wrt) == 1:  # ∂²L/∂N^2
+            span = Span(node.span.end, node.span.end + raised.end())
+            order = keywords.SUPERSCRIPTS[node.order]
+            edits = [Edit(span, order)]
+            help = f"write `{scope.text.text[node.span.start : node.span.end]}{order}`"
+        scope.report("L0210", message, node.span, help, edits=edits)
     elif node.order > size_limits.MAX_DERIVATIVE_ORDER:
         message = f"derivatives go up to order {size_limits.MAX_DERIVATIVE_ORDER}"
         scope.report("L0105", message, node.span, "lower the order")

@@ -132,6 +132,13 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not an index"
         scope.report("L0315", message, span, "a subscript is an index, or a label that is listed")
     elif name in scope.declaration_spans:
+        keyword = scope.keyword(scope.declaration_spans[name])
+        kind = scope.text.text[keyword.start : keyword.end]
+        if kind in ("variable", "parameter", "let", "setting") and scope.indices:
+            message = f"`{name}` is {keywords.a(kind)}, not an index"
+            help = f"write {' or '.join(f'`{index}`' for index in scope.indices)}, or declare another index"
+            scope.report("L0315", message, span, help)
+            return False
         scope.declared_later(name, span)
         if not scope.errors:  # it is declared in this line, and not as an index
             message = f"`{name}` is declared here, and is not an index"
@@ -145,7 +152,8 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
             help = f"it is a set of labels: write an index over it, `{of_set}`"
         message = f"`{name}` is not an index"
         told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
-        if scope.line(span) not in map(scope.line, told):  # one message for all uses in a line
+        missing = not alike and of_set is None  # one message for all uses, else for those in a line
+        if not (told and missing) and scope.line(span) not in map(scope.line, told):
             scope.report("L0315", message, span, help)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"

@@ -23,6 +23,8 @@ from lawdsl.language.subscripts import check_named, free_in
 from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula
 
+KINDS_OF_VALUES = ("given", "setting", "unknown", "let")
+
 
 @dataclass(frozen=True)
 class LawValue:
@@ -247,13 +249,42 @@ class Calls:
     def _check_complete(
         self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]
     ) -> None:
-        """Report variables of the law that have no value."""
-        for name, symbol in law.symbols.items():
-            if symbol.kind != "variable" or name in arguments or name in law.measures:
-                continue
-            message = f"`{symbol.text}` of `{law.name}` has no value here"
-            help = f"write `{symbol.text}`" + ("" if symbol.indices else f", or `{name} = …`")
-            self.scope.report("L0701", message, node.span, help)
+        """Report variables of the law that have no value, in one message with the call that is meant."""
+        missing = [
+            symbol
+            for name, symbol in law.symbols.items()
+            if symbol.kind == "variable" and name not in arguments and name not in law.measures
+        ]
+        if not missing:
+            return
+        named = [f"`{symbol.text}`" for symbol in missing]
+        listed = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+        has, it = ("has", "it") if len(missing) == 1 else ("have", "them")
+        message = f"{listed} of `{law.name}` {has} no value here"
+        values = [f"{name} = {print_formula(formula)}" for name, formula in node.keywords]
+        taken = {n for formula in arguments.values() for n in names_in(formula)}
+        meant = [self._meant_value(s, taken) for s in missing]
+        plain = [*map(print_formula, node.arguments), *(m for m in meant if "=" not in m)]
+        written = ", ".join([*plain, *values, *(m for m in meant if "=" in m)])
+        of = f"[{', '.join(node.subscripts)}]" if node.subscripts else ""
+        one = "a value" if len(missing) == 1 else "values"
+        help = f"give {it} {one}: `{node.function}{of}({written})`"
+        self.scope.report("L0701", message, node.span, help)
+
+    def _meant_value(self, symbol: Symbol, taken: set[str]) -> str:
+        """A variable of a law as an argument, with the name of the question that is most likely its value.
+
+        Names that are taken already are the values of other variables.
+        """
+        known = [
+            s
+            for s in self.scope.symbols.values()
+            if s.kind in KINDS_OF_VALUES and s.name not in taken
+        ]
+        if symbol.indices or any(s.name == symbol.name for s in known):
+            return symbol.text
+        alike = [s.name for s in known if s.name.startswith(f"{symbol.name}_")]
+        return f"{symbol.name} = {alike[0] if len(alike) == 1 else '…'}"
 
     def _indices(
         self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]

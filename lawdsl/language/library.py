@@ -124,6 +124,8 @@ def read(path: Path) -> Text:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not a file name"
         similar = similar_file(path) if isinstance(error, FileNotFoundError) else None
+        if similar is None and not _is_file(path) and _is_file(path.with_suffix(".law")):
+            similar = path.with_suffix(".law")
         help = f"did you mean {similar}?" if similar else "check the path"
         raise _unreadable(f"the file cannot be read: {why}", name, help) from None
     if len(data) > size_limits.MAX_BYTES:

@@ -25,6 +25,13 @@ AS_VARIABLE = (
 AS_PARAMETER = (r"^\s*(?:start|prior|fix|tie|identify)\b[^\n]*(?<![\w.]){0}(?!\w)",)
 """Where a name stands that a fit finds."""
 
+AS_SETTING = (
+    r"\bif\b[^\n]*?[<>]=?\s*{0}(?![\w(])[^\n]*\bthen\b",
+    r"\bif\s+{0}(?:\[[^\]]*\])?\s*[<>][^\n]*\bthen\b",
+    r"^\s*require\b[^\n]*\bfor\b[^\n]*[<>]=?\s*{0}(?![\w(])",
+)
+"""Where a name stands that parts a domain: a number that is known, or one that is fitted."""
+
 
 def _stands(text: str, name: str, patterns: tuple[str, ...]) -> bool:
     return any(re.search(p.format(re.escape(name)), text, re.MULTILINE) for p in patterns)
@@ -45,7 +52,10 @@ def likely_declaration(text: str, name: str) -> str:
     fitted = f"`parameter {named}{bound}` for a number that is fitted"
     if _stands(plain, name, AS_PARAMETER):
         return f"declare it above: `parameter {named}{bound}`"
-    first, second = (fitted, column)
+    known = f"`setting {name} = NUMBER` for one that is known"
     if _stands(plain, name, AS_VARIABLE):
-        first, second = (column, fitted)
-    return f"declare it above: {first}, {second}"
+        return f"declare it above: {column}, {fitted}"
+    if element is None and _stands(plain, name, AS_SETTING):
+        known = f"`setting {name} = NUMBER` for a number that is known"
+        return f"declare it above: {known}, {fitted}, {column}"
+    return f"declare it above: {fitted}, {column}" + ("" if element else f", {known}")

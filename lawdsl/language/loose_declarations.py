@@ -87,6 +87,8 @@ def _domain(words: Words) -> str:
     right = ")" if brackets[-1:] in ([")"], ["["]) and not left.isspace() else "]"
     if {"uniform", "range", "u", "interval"} & set(lowered):
         right = "]"
+    if len(brackets) == 1:
+        right = {"(": ")", "[": "]"}.get(brackets[0], right)  # (0, 1
     if brackets[:1] == ["]"]:
         left = "("  # ]0, 1]
     operands = [

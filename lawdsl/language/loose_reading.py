@@ -263,8 +263,9 @@ def _assignments(words: Words) -> Iterator[str]:
         middle = index_of(part, signs, 1)
         value = [word for word in part[middle:] if str(word) not in signs]
         parts.append((joined(part[:middle]), joined(value)))
-    if parts and not parts[-1][1] and len(parts) == 2 and words[0].value == "tie":
-        yield f"tie {parts[1][0]} = {parts[0][0]}"
+    if len(parts) > 1 and words[0].value == "tie" and not any(value for _, value in parts):
+        names = [name.strip("() ") for name, _ in parts]
+        yield f"tie {', '.join(f'{name} = {names[-1]}' for name in names[:-1])}"
         return
     chain = split(inner, ("=",))
     if len(chain) > 2 and "," not in inner:

@@ -30,7 +30,7 @@ def corrected(scope: Scope, body: Body, *, extends: bool) -> list[Statement]:
         body: the statements of a law.
         extends: whether it extends another law.
     """
-    statements = _parts_without_let(scope, body)
+    statements = _without_declared_output(scope, _parts_without_let(scope, body))
     if not extends and not scope.unread_names:
         statements = _equation_with_keyword(scope, statements)
     statements = [_with_spelled_subscripts(scope, s, statements) for s in statements]
@@ -102,6 +102,42 @@ def _parts_without_let(scope: Scope, body: Body) -> list[Statement]:
             "L0403", f"{what} is declared with `{kind}`", statement.span, help, edits=[edit]
         )
         changed.append(replace(statement, kind=kind))
+    return changed
+
+
+def _without_declared_output(scope: Scope, body: Body) -> list[Statement]:
+    """`variable L  unit nat/token` beside the only equation, `L = …`, which nothing else uses."""
+    outputs = _definitions(body, "output")
+    kind = _declared(body).get(outputs[0].name) if len(outputs) == 1 else None
+    if kind not in ("variable", "parameter") or _is_number(outputs[0].formula):
+        return list(body)
+    output = outputs[0]
+    if _used(body).get(output.name):
+        return list(body)
+    changed: list[Statement] = []
+    for statement in body:
+        own = [s for s in (statement,) if isinstance(s, tree.Declaration)]
+        items = [i for s in own for i in s.items if i.name == output.name]
+        if not own or not items:
+            changed.append(statement)
+            continue
+        rest = tuple(i for i in own[0].items if i.name != output.name)
+        span = scope.within(items[0].span, output.name)
+        number, text = scope.line(span), scope.text.text
+        help = f"leave `{output.name}` out" if rest else f"leave line {number} out"
+        edits = []
+        if items[0].domain is not None:
+            help += "; its bound is a claim, as `require L > 0`".replace("L", output.name)
+        elif not rest and (own[0].unit is None or output.unit is not None):
+            start = text.rfind("\n", 0, span.start) + 1
+            end = text.find("\n", span.end) + 1 or len(text)
+            edits = [Edit(Span(start, end), "")]
+        elif not rest:
+            help += f", and write its unit behind the formula on line {scope.line(output.span)}"
+        message = f"`{output.name}` is the output of the law, which is not declared"
+        scope.report("L0302", message, span, help, edits=edits)
+        if rest:
+            changed.append(replace(own[0], items=rest))
     return changed
 
 

@@ -39,8 +39,15 @@ from lawdsl.language.tree import (
 )
 
 if TYPE_CHECKING:
-    from lawdsl.language import foreign_lines, suggestions, syntax_errors, whole_lines
+    from lawdsl.language import (
+        foreign_functions,
+        foreign_lines,
+        suggestions,
+        syntax_errors,
+        whole_lines,
+    )
 else:  # they explain mistakes, of which most texts have none
+    foreign_functions = lazy_module("lawdsl.language.foreign_functions")
     foreign_lines = lazy_module("lawdsl.language.foreign_lines")
     suggestions = lazy_module("lawdsl.language.suggestions")
     syntax_errors = lazy_module("lawdsl.language.syntax_errors")
@@ -99,6 +106,8 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             diagnostics += mistakes
             if statement is None:
                 unread_names |= _names(line, source)
+                if _extends(line.tokens, source):
+                    unread_names.add(ANYTHING)  # what the extended law declares
                 illegal_here = any(token.type == "ILLEGAL" for token in line.tokens)
                 if illegal_here and meant is None:
                     diagnostics = suggestions.with_suggestion(
@@ -135,6 +144,24 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
     rules = foreign_lines.SEVERAL_LINES_RULES if several else foreign_lines.WHOLE_LINE_RULES
     found = whole_lines.explained(whole, rules, source)
     return None if found is None else (Span(span.start, span.start + len(text)), list(found))
+
+
+def _extends(tokens: Sequence[Token], source: Text) -> bool:
+    """Whether a line begins with `extends`, or with a word that stands for it."""
+    words = (
+        "extends",
+        "extend",
+        "inherits",
+        "inherit",
+        "import",
+        "include",
+        "from",
+        "using",
+        "use",
+    )
+    of_python = len(tokens) > 1 and str(tokens[1]) in foreign_functions.IMPORTED
+    law = section_of_text(source.text) == "law"
+    return law and str(tokens[0]).lower() in words and not of_python
 
 
 def _within(diagnostic: Diagnostic, span: Span) -> bool:

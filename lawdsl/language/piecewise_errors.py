@@ -10,6 +10,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, replacing
+from lawdsl.language.loose_words import joined
 
 FORM = "`if r > 0.1 then … else …`"
 OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
@@ -27,11 +28,6 @@ def piecewise(p: ParseFailure) -> Explanation | None:
     if p.token.type in ("THEN", "ELSE") and "NUMBER" in p.accepted:
         message = f"a formula is missing before `{p.token}`"
         return "L0203", message, f"write {FORM}", (p.token,)
-    if p.token.value == "=" and p.before is not None and {"THEN", "RELATION"} & set(p.accepted):
-        words = [str(word) for word in p.line[: p.position]]
-        if words.count("if") > words.count("then"):
-            help = "its relation is <, <=, > or >="
-            return "L0203", "a condition compares two formulas", help, (p.token,)
     if "THEN" in p.accepted:
         return _in_condition(p)
     if "ELSE" in p.accepted and p.token.type not in ("NAME", "NUMBER", "IF", "THEN", "LPAR"):
@@ -39,6 +35,33 @@ def piecewise(p: ParseFailure) -> Explanation | None:
         help = "add `else` and the formula that holds elsewhere"
         return "L0203", "this `if` has no `else`", help, (opener,)
     return None
+
+
+EQUALITIES = ("===", "==", "!=", "~=", "<>", "=")
+
+
+def equality_in_condition(p: ParseFailure) -> Explanation | None:
+    """`if r == r0 then a else b`, `if r != r0 then …`, `require L > 0 for r = r0`"""
+    start = next((i for i in range(p.position - 1, -1, -1) if p.line[i] in ("if", "for")), None)
+    if start is None or any(word.value in ("then", "else") for word in p.line[start : p.position]):
+        return None
+    if p.line[start].value == "for" and (p.statement != "require" or p.bracket is not None):
+        return None
+    ends = (
+        i for i, w in enumerate(p.line) if i > start and w.value in ("then", ",", ":", "expect")
+    )
+    words = p.line[start + 1 : next(ends, len(p.line))]
+    signs = [w for w in words if w.type in ("RELATION", "UNEQUAL") or w.value in ("=", "!", "~")]
+    sign = "".join(map(str, signs))
+    if sign not in EQUALITIES or not any(w is p.token or w is p.before for w in signs):
+        return None
+    left = joined(words[: words.index(signs[0])])
+    right = joined(words[len(words) - 1 - words[::-1].index(signs[-1]) + 1 :])
+    message = "a condition cannot test equality"
+    help = "its relation is <, <=, > or >="
+    if left and right:
+        help += f": write `{left} <= {right}` or `{left} >= {right}`"
+    return "L0203", message, help, tuple(signs)
 
 
 def _behind_a_formula(p: ParseFailure) -> Explanation:

@@ -76,6 +76,18 @@ def _trailing_comma(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _full_stop(p: ParseFailure) -> Explanation | None:
+    """`L = E + A/N^alpha.`, with a unit or a text behind it or nothing"""
+    dot, behind = (p.before, p.token) if p.token.value != "." else (p.token, p.after)
+    ends = behind is None or behind.type in ("$END", "STRING") or behind.value == "unit"
+    if dot is None or dot.value != "." or not ends:
+        return None
+    before = p.line[next(i for i, word in enumerate(p.line) if word is dot) - 1]
+    if before is dot or before.type == "NUMBER":
+        return None
+    return "L0201", "unexpected `.`", "leave it out", (dot,), replacing((dot,), "")
+
+
 def _has_domain(words: Sequence[Token]) -> bool:
     """Whether the last item of a list has a bound."""
     for word in reversed(words):
@@ -202,6 +214,10 @@ def _colon(p: ParseFailure) -> Explanation | None:
     )
     if p.token.value != ":" or not behind_keyword or "COLON" in p.accepted:
         return None
+    if p.line[0].type == "KIND" and p.after is not None and p.after.type == "STRING":
+        message = f"the name of the {p.statement} is missing"
+        help = f"write `{p.statement} NAME {p.after}`, without a colon"
+        return "L0207", message, help, (p.token,)
     help = f"leave the colon out: `{' '.join(map(str, p.line[: p.position]))} …`"
     return "L0201", "a keyword stands without a colon", help, (p.token,), replacing((p.token,), "")
 
@@ -234,6 +250,7 @@ PUNCTUATION_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     relation_spelling,
     _decimal_comma,
     _trailing_comma,
+    _full_stop,
     _equal_missing,
 )
 """Tried before the general rules, the specific before the general."""

@@ -85,7 +85,9 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 declare(scope, statement)
             case tree.Definition():
                 output = define(scope, statement, output) or output
-    _check_output(scope, header, output, base)
+    defined = any(isinstance(s, tree.Definition) and s.kind == "output" for s in body)
+    if output is not None or not defined:  # else the equation has its message
+        _check_output(scope, header, output, base)
     sort_symbols(scope)
     # the graph of bounds needs every name in them
     if not scope.errors:

@@ -18,11 +18,13 @@ from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
 from lawdsl.language.likely_declarations import likely_declaration
+from lawdsl.language.meant_names import MeantName, dotted, meant_formula
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 
 TURNED = re.compile(r"\s*([<>]=?)\s*([A-Za-z_]\w*)")
 """`D_min <= D`, where D is declared."""
+EXTENDS = re.compile(r"^[ \t]*extends\b", re.M)
 HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
 LAW_DECLARATIONS = "`parameter {0}` or `variable {0}`"
@@ -296,7 +298,10 @@ class Scope:
             self.declared_later(name, span)
         elif name in keywords.FUNCTIONS or keywords.RENAMED.get(name) in keywords.FUNCTIONS:
             function = keywords.RENAMED.get(name, name)
-            self.report("L0301", f"`{name}` is a function", span, f"write `{function}(…)`")
+            power = meant_formula(self.text.text, span, name, {}) or MeantName(
+                f"write `{function}(…)`"
+            )
+            self.report("L0301", f"`{name}` is a function", span, power.help, edits=power.edits)
         elif name in keywords.RESERVED:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name) and name not in self.unknown_told:
@@ -320,26 +325,23 @@ class Scope:
             if self.equation_unread and name not in keywords.INSTEAD:
                 if keywords.nearest(name, self.symbols) is None:
                     return  # it may be the name of the output
-            edit_text = written or self._product(name)
-            edits = (Edit(self.within(span, name), edit_text),) if edit_text else ()
+            if "." in name and self.unknown == LAW_DECLARATIONS and not self.options:
+                if all(symbol.kind != "law" for symbol in self.symbols.values()):
+                    help = f"write `extends {name}` below the first line: a law uses the one that it extends"
+                    self.report("L0301", f"unknown name `{name}`", span, help)
+                    self.unread_names |= {ANYTHING}  # what that law declares
+                    return
+            place = self.within(span, name)
+            edits = (Edit(place, written),) if written else ()
             help = self._instead(name, context)
+            meant = meant_formula(self.text.text, place, name, self.symbols)
+            if meant is not None and not written:
+                help, edits = meant.help, meant.edits
             if self.text.text[: span.start + 1].rstrip(name[0]).endswith("/∂"):
                 variables = [s.text for s in self.symbols.values() if s.kind == "variable"]
                 if keywords.nearest(name, self.symbols) is None and variables:
                     help = f"the variables are {', '.join(variables)}"
             self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
-
-    def _product(self, name: str) -> str | None:
-        """A name that is several declared ones, written together: `ND` is N*D; else None."""
-        parts: list[str] = []
-        rest = name
-        while rest:
-            first = max((s for s in self.symbols if rest.startswith(s)), key=len, default=None)
-            if first is None:
-                return None
-            parts.append(first)
-            rest = rest[len(first) :]
-        return "*".join(parts) if len(parts) > 1 else None
 
     def _open_side(self, span: Span) -> tuple[Edit, ...]:
         """The edit that writes `in (0, oo)` as `> 0`; none around another use of infinity."""
@@ -377,9 +379,11 @@ class Scope:
         numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
             return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
-        product = self._product(name)
-        if product is not None:
-            return f"write `{product}` for a product"
+        law = dotted(name, self.symbols)
+        if law is not None:
+            extends = EXTENDS.search(self.text.text)
+            declared = f", line {self.line(Span(*extends.span()))}" if extends else ""
+            return f"did you mean `{law}`? (the extended law{declared})"
         alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
             return self._declaration(name, context)
@@ -417,7 +421,11 @@ class Scope:
         if circle and self.reported_cycles.isdisjoint(circle):
             self.reported_cycles.update(circle)
             message = f"`{name}` is made of itself: {' -> '.join(circle)}"
-            self.report("L0307", message, span, "define one of them without the others")
+            laws = [s.name for s in self.symbols.values() if s.kind == "law"]
+            help = "define one of them without the others"
+            if len(circle) == 2 and laws:
+                help = f"write `{laws[-1]}` for the law that this one extends"
+            self.report("L0307", message, span, help)
         elif (
             not circle and self.declaration_spans[name].start > span.start
         ):  # else that line has its message

@@ -108,8 +108,10 @@ def _other_kind(
 
 def _word(statement: tree.Statement) -> str:
     """The word that begins a statement."""
-    if isinstance(statement, (tree.Declaration, tree.Definition)):
+    if isinstance(statement, (tree.Declaration, tree.Definition, tree.Hold)):
         return statement.kind
+    if isinstance(statement, (tree.StartGrid, tree.StartPoint)):
+        return "start"
     return type(statement).__name__.removesuffix("Node").lower()
 
 

@@ -336,6 +336,12 @@ def _use(p: ParseFailure) -> Explanation | None:
     if p.token.value == ".":
         path = "".join(str(word) for word in p.line[1:])
         help = f"write `uses loss : {path}`: the name stands for a fit of that law"
+        end = next((i for i in range(2, len(p.line)) if p.line[i].value != "."), len(p.line))
+        while end + 1 < len(p.line) and p.line[end + 1].value == ".":
+            end += 2
+        if end + 1 < len(p.line):
+            message = "`uses` names the fits first, then the law"
+            return "L0207", message, "expected the names first", p.line[1 : end + 1]
         return "L0207", "the law has no name here", help, p.line[1:]
     edits: tuple[Edit, ...] = (
         (replacing((p.token,), ":"),) if p.token.value in ("=", "is", "from") else ()

@@ -35,7 +35,7 @@ from lawdsl.language.keywords import (
     section_of_text,
     statements_of,
 )
-from lawdsl.language.piecewise_errors import piecewise
+from lawdsl.language.piecewise_errors import equality_in_condition, piecewise
 from lawdsl.language.punctuation_errors import PUNCTUATION_RULES, relation_spelling
 from lawdsl.language.statement_errors import STATEMENT_RULES
 
@@ -462,6 +462,7 @@ def _any(p: ParseFailure) -> Explanation:
 
 # the specific before the general: the first rule that matches explains the error
 RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
+    equality_in_condition,
     _doubled,
     _superscript,
     _order_of_derivative,

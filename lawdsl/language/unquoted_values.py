@@ -24,6 +24,8 @@ def text_in_condition(p: ParseFailure) -> tuple[Any, ...] | None:
     before = p.line[:first]
     if not before or str(before[-1]) not in EQUALITIES or "where" not in map(str, before):
         return None
+    if "at" in map(str, before):
+        return None  # what the point of a step is
     last = p.position
     while last + 1 < len(p.line) and _adjacent(p.line, last):
         last += 1

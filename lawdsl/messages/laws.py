@@ -241,7 +241,8 @@ MEANING: dict[str, Message] = {
         "units that do not fit",
         "Only values in one unit can be added or compared, and formulas compute with the numbers "
         "as they stand in their units. Convert one of them, or give a parameter between them a "
-        "unit. A parameter without a unit takes the one that its place needs.",
+        "unit. A parameter without a unit takes the one that its place needs. A condition that compares "
+        "a variable without a unit with one that has a unit is a warning.",
         (
             law("setting s = 1 unit token\nsetting t = 2 unit param", "L = A/N^alpha*(s + t)"),
             law("setting s = 1 unit Mtoken\nsetting t = 2 unit Gtoken", "L = A/N^alpha*(s + t)"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 METHODS = {
     "criterion": "runs that narrow the target most for their cost",
-    "spread": "runs far from one another, which promise as much as any and depend on the law least",
+    "spread": "runs far from one another, since no target is determined yet",
     "first": "cheap runs that are far from one another, to which the law can be fitted",
 }
 
@@ -125,4 +125,6 @@ def _limits(design: Design) -> str:
         )
         if target.best is not None and math.isfinite(target.best):
             texts[-1] += f", ± {percent(target.best)} is the least that {which} together can reach"
+        if target.noise > 0:
+            texts[-1] += f" (± {percent(target.noise)} is the noise of a run)"
     return "; ".join(texts)

@@ -2,6 +2,8 @@
 
     python tests/benchmarks/designs.py                      the tables in ../shared/data and laws/data
     python tests/benchmarks/designs.py --seeds 10 --tables comma,dclm --methods spread,design
+    python tests/benchmarks/designs.py --worlds 10          simulated worlds, in which the law is nearly right
+    python tests/benchmarks/designs.py --time               what a design takes, beside the fit it starts from
 
 The most expensive tenth of the runs (of sizes or budgets, the largest) are the targets; of the others a random 80 % are
 candidates. A method spends 1, 2, 5, 10 and 20 % of what all candidates cost, the law is fitted to the runs that it has
@@ -9,8 +11,11 @@ chosen, and predicts the targets with the error of the law. The script prints th
 how many seeds it is at most 1.2 times that of a fit to all candidates. All methods begin with the same first runs but
 `random`, `cheapest` and `dearest`. `trusting` is the design that takes the law as right.
 
+Of mixtures a fifth is chosen, and the law ranks others: mixtures that were held out (RegMix), all mixtures at the next
+model size (5Mix), or a random quarter (3Mix). The script prints the rank correlations with what was measured.
+
 Then it judges `--stop`: of the targets whose interval is within x % after runs that `design` or `spread` chose, how many
-measured losses lie within x % of the prediction.
+measured losses lie in that interval.
 """
 
 from __future__ import annotations
@@ -20,154 +25,37 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
-from extrapolation import Replay, shipped_and_shared
-from numpy.typing import NDArray
+from extrapolation import WORLDS, Replay, shipped_and_shared, world
+from ranked_mixtures import mixtures, replay_ranks
+from replayed_pools import METHODS, Array, Numbers, Pool, bought
 from rich.console import Console
 
 import lawdsl
-from lawdsl.core.diagnostics import LawdslError
-from lawdsl.designing.runs.batch import Hypothesis, greedy
-from lawdsl.designing.runs.of_fit import posterior_of, surface_of
-from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
-from lawdsl.fitting.result import Fit
 from lawdsl.reporting.terminal import show_rows
 
-Array = NDArray[np.float64]
-
-SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
+PHASES = (0.01, 0.02, 0.05, 0.1, 0.2)
+JUDGED = (0.05, 0.1, 0.2)
 CANDIDATES = 0.8  # of the runs that are not targets
 MAX_TARGETS = 30
 TOLERANCE = 1.2
 LEVELS = (0.005, 0.01, 0.02, 0.03, 0.05)  # of `--stop`
+RIVAL = "spread"
 STOPPING = ("spread", "design")  # whose stops are judged
-MORE_ROWS = 2  # of the first runs, than the law has parameters
 
 out = Console(highlight=False, width=160)
 
 
-@dataclass(frozen=True)
-class Pool:
-    """The candidates of one replay.
-
-    Attributes:
-        table: the runs, with their law.
-        law: that is fitted.
-        rows: numbers of rows of the table.
-        targets: the same of those that are predicted.
-        rng: the source of random numbers.
-    """
-
-    table: Replay
-    law: lawdsl.Law
-    rows: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    rng: np.random.Generator
-
-    @property
-    def costs(self) -> Array:
-        """What each candidate costs, shape (candidates,)."""
-        return self.table.cost[self.rows]
-
-    def columns(self, rows: NDArray[np.int64]) -> Array:
-        """The variables at rows of the table, shape (variables, rows)."""
-        return np.array([self.table.columns[q.name][rows] for q in self.law.variables])
-
-    def fit(self, chosen: list[int]) -> Fit | None:
-        """The law fitted to some candidates; None where they do not determine it."""
-        rows = self.rows[chosen]
-        table: dict[str, Any] = {name: x[rows] for name, x in self.table.columns.items()}
-        options: dict[str, Any] = {"claims": False, "rolled_check": False}
-        options["settings"] = self.table.settings
-        if self.table.runs is not None and len(set(self.table.runs[rows])) < len(rows):
-            table["run"], options["run"] = self.table.runs[rows], "run"
-        try:
-            fit = lawdsl.fit(self.law, table, **options)
-        except LawdslError:
-            return None
-        assert isinstance(fit, Fit)
-        return fit if fit.rows is not None and fit.spread is not None else None
-
-    def predicted(self, chosen: list[int]) -> tuple[Array, Array]:
-        """What the law fitted to some candidates predicts of the targets.
-
-        Returns:
-            The relative errors, and half the relative 95 % intervals, each of shape (targets,);
-            infinite where the candidates do not determine the law.
-        """
-        fit = self.fit(chosen)
-        if fit is None:
-            return np.full((2, len(self.targets)), np.inf)
-        points = {q.name: self.table.columns[q.name][self.targets] for q in self.law.variables}
-        band = fit.predict_with_errors(points)
-        with np.errstate(all="ignore"):
-            halves = np.nan_to_num(np.expm1(np.log(band.high / band.low) / 2), nan=np.inf)
-        return np.abs(np.log(band.values / self.table.columns["L"][self.targets])), halves
-
-
-Choice = Callable[[Pool, list[int], NDArray[np.bool_], float], list[int]]
-"""Pool, chosen so far, available, what may be spent -> further candidates; none to stop."""
-
-
-def _one_by(order: Callable[[Pool], Array]) -> Choice:
-    """The affordable candidate of the least value."""
-
-    def choose(pool: Pool, chosen: list[int], free: NDArray[np.bool_], left: float) -> list[int]:
-        affordable = np.flatnonzero(free & (pool.costs <= left))
-        return [int(affordable[np.argmin(order(pool)[affordable])])] if len(affordable) else []
-
-    return choose
-
-
-def _first(pool: Pool, left: float) -> list[int]:
-    """A few cheap candidates that are far from one another."""
-    count = len(pool.law.parameters) + MORE_ROWS
-    cheap = np.argsort(pool.costs)[: max(count, min(len(pool.rows) // 3, 4 * count))]
-    z = grid_coordinates(pool.columns(pool.rows))
-    none = np.zeros((0, z.shape[1]))
-    return [
-        int(cheap[i]) for i in spread_batch(z[cheap], pool.costs[cheap], left, none, most=count)
-    ]
-
-
-def _spread(pool: Pool, chosen: list[int], free: NDArray[np.bool_], left: float) -> list[int]:
-    if not chosen:
-        return _first(pool, left)
-    z = grid_coordinates(pool.columns(pool.rows))
-    return spread_batch(z, pool.costs, left, z[chosen], available=free)
-
-
-def _designed(amplitude: float) -> Choice:
-    """The batch of a design."""
-
-    def choose(pool: Pool, chosen: list[int], free: NDArray[np.bool_], left: float) -> list[int]:
-        if not chosen:
-            return _first(pool, left)
-        fit, limit = pool.fit(chosen), max(2, len(chosen) // 4)
-        if fit is None:
-            z = grid_coordinates(pool.columns(pool.rows))
-            return spread_batch(z, pool.costs, left, z[chosen], available=free, most=2)
-        count = len(pool.rows)
-        law = posterior_of(
-            surface_of(fit),
-            pool.columns(pool.rows),
-            np.arange(count),
-            pool.columns(pool.targets),
-            amplitude=amplitude,
-        )
-        start = Hypothesis((law,), np.zeros(len(pool.targets)))
-        picks = greedy(
-            [start], np.arange(count)[:, None], pool.costs, left, available=free, most=limit
-        )
-        return [pick.candidate for pick in picks]
-
-    return choose
+# ---- losses of larger runs
 
 
 @dataclass(frozen=True)
@@ -180,20 +68,33 @@ class StopRow:
     halves: Array
 
     def share_within(self, level: float) -> str:
-        """How many of the targets known to a level are within it, as text."""
+        """How many of the targets known to a level are in their interval, as text."""
         known = self.halves <= level
-        within = int(np.sum(self.errors[known] <= level))
-        return f"{within} of {np.sum(known)}" if known.any() else ""
+        count = int(np.sum(known))
+        inside = int(np.sum(self.errors[known] <= self.halves[known]))
+        return f"{100 * inside / count:.0f} % of {count}" if count else ""
 
 
-METHODS: dict[str, Choice] = {
-    "random": _one_by(lambda pool: pool.rng.random(len(pool.rows))),
-    "cheapest": _one_by(lambda pool: pool.costs),
-    "dearest": _one_by(lambda pool: -pool.costs),
-    "spread": _spread,
-    "trusting": _designed(0.0),
-    "design": _designed(0.02),
-}
+@dataclass
+class Wins:
+    """In how many seeds each method is nearly as good as all candidates, at each share.
+
+    Attributes:
+        replays: of all tables.
+        by_method: in how many of them, shape (shares,).
+        errors: of each method, one array of shape (seeds, shares) for each table.
+        stops: one row for each table and method whose stops are judged.
+    """
+
+    replays: int = 0
+    by_method: dict[str, Numbers] = field(default_factory=dict)
+    errors: dict[str, list[Array]] = field(default_factory=dict)
+    stops: list[StopRow] = field(default_factory=list)
+
+    def add(self, method: str, found: Array, won: Numbers) -> None:
+        """Count further seeds."""
+        self.by_method[method] = won + self.by_method.get(method, 0)
+        self.errors.setdefault(method, []).append(found)
 
 
 def pool_of(table: Replay, seed: int) -> Pool:
@@ -203,92 +104,143 @@ def pool_of(table: Replay, seed: int) -> Pool:
     rows = rng.permutation(np.flatnonzero(~held_out))
     targets = rng.permutation(np.flatnonzero(held_out))[:MAX_TARGETS]
     count = max(10, int(CANDIDATES * len(rows)))
-    return Pool(table, law_of(table), rows[:count], targets, rng)
+    return Pool(table, lawdsl.load(table.law), rows[:count], targets, rng)
 
 
-def law_of(table: Replay) -> lawdsl.Law:
-    """The law of a table."""
-    return lawdsl.load(table.law)
+def replay_losses(name: str, pools: Sequence[Pool], methods: Sequence[str], wins: Wins) -> None:
+    """Replay pools of one table, and print the errors.
+
+    Args:
+        name: of the table.
+        pools: one for each seed.
+        methods: names of METHODS.
+        wins: in which what is found is entered.
+    """
+    start = time.process_time()
+    everything = [pool.predicted(range(len(pool.rows)))[0] for pool in pools]
+    full, rows = np.array([np.median(errors) for errors in everything]), []
+    for method in methods:
+        made = [
+            [
+                pool.predicted(chosen)
+                for share, chosen in zip(PHASES, bought(pool, method, PHASES), strict=True)
+                if share in JUDGED
+            ]
+            for pool in pools
+        ]
+        found = np.array([[np.median(errors) for errors, _ in steps] for steps in made])
+        if method in STOPPING:
+            steps = [step for replayed in made for step in replayed]
+            errors, halves = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
+            wins.stops.append(StopRow(name, method, errors, halves))
+        won = np.sum(found <= TOLERANCE * full[:, None], axis=0)
+        wins.add(method, found, won)
+        pairs = zip(np.median(found, axis=0), won, strict=True)
+        rows.append([method, *(f"{100 * error:.2f} ({n})" for error, n in pairs)])
+    wins.replays += len(pools)
+    seconds = time.process_time() - start
+    title = f"{name}: all candidates {100 * np.median(full):.2f} %, {seconds:.0f} s CPU"
+    out.print(f"\n{title}")
+    show_rows(["method", *_shares()], rows, out)
 
 
-def predictions(pool: Pool, method: str) -> Iterator[tuple[Array, Array]]:
-    """The errors and half intervals of the targets at each share of what all candidates cost."""
-    chosen: list[int] = []
-    total = float(np.sum(pool.costs))
-    for share in SHARES:
-        while True:
-            free = np.ones(len(pool.rows), dtype=np.bool_)
-            free[chosen] = False
-            left = share * total - float(np.sum(pool.costs[chosen]))
-            more = (
-                METHODS[method](pool, chosen, free, left)
-                if (pool.costs[free] <= left).any()
-                else []
-            )
-            if not more:
-                break
-            chosen += more
-        yield pool.predicted(chosen)
+def _shares() -> list[str]:
+    return [f"{100 * share:g} %" for share in JUDGED]
+
+
+def _against_rival(wins: Wins, method: str) -> Iterator[str]:
+    """The errors of a method over those of the rival in the same replays, for each share, as text."""
+    mine, rival = (np.concatenate(wins.errors[m]).T for m in (method, RIVAL))
+    for pair in zip(mine, rival, strict=True):
+        both = np.isfinite(pair).all(axis=0)
+        logs = np.log(pair[0][both] / pair[1][both])
+        yield f"{np.exp(np.mean(logs)):.2f} ({np.sum(logs < 0)} of {len(logs)})"
+
+
+def show_wins(wins: Wins) -> None:
+    """Print how often each method is as good as all candidates, and how good the stops are."""
+    if not wins.replays:
+        return
+    out.print(f"\nwithin {TOLERANCE} times the error of all candidates, of {wins.replays} replays")
+    rows = [[method, *won.tolist()] for method, won in wins.by_method.items()]
+    show_rows(["method", *_shares()], rows, out)
+    if RIVAL in wins.errors:
+        out.print(
+            f"\nerror relative to that of `{RIVAL}`: geometric mean (in how many of the seeds in which both are finite "
+            "it is smaller)"
+        )
+        rows = [[m, *_against_rival(wins, m)] for m in wins.errors if m != RIVAL]
+        show_rows(["method", *_shares()], rows, out)
+    if not wins.stops:
+        return
+    out.print(
+        "\nof the targets that are known to x %, how many measured losses are in the interval"
+    )
+    together = [
+        np.concatenate([getattr(r, name) for r in wins.stops]) for name in ("errors", "halves")
+    ]
+    stops = [*wins.stops, StopRow("all", "", *together)]
+    show_rows(
+        ["table", "method", *(f"{100 * level:g} %" for level in LEVELS)],
+        [[row.table, row.method, *(row.share_within(level) for level in LEVELS)] for row in stops],
+        out,
+    )
+
+
+# ---- the time of a design
+
+
+def show_time() -> None:
+    """Print what choosing from 500 candidates takes with 256 fitted rows, beside that fit."""
+    rng = np.random.default_rng(0)
+    N, ratio = 10 ** rng.uniform(7, 9.5, 800), 10 ** rng.uniform(0.7, 2, 800)
+    L = (1.82 + 482 / N**0.348 + 2085 / (N * ratio) ** 0.366) * np.exp(rng.normal(0, 0.004, 800))
+    table = {"N": N, "D": N * ratio, "L": L}
+    runs = {name: values[:300] for name, values in table.items()}
+    candidates = {name: values[300:] for name, values in table.items()}
+    begun = time.process_time()
+    fit = lawdsl.fit("chinchilla", runs)
+    fitted = time.process_time()
+    lawdsl.design(fit, candidates, target={"N": 7e9, "D": 1.4e11}, budget=1e23)
+    designed = time.process_time()
+    out.print(
+        f"500 candidates, 300 rows: a design takes {(designed - fitted) / (fitted - begun):.2f} times the fit, "
+        f"{designed - fitted:.2f} s CPU"
+    )
 
 
 def main() -> None:
     """Replay the tables, and print the errors."""
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--tables", default="", help="parts of the names of tables, with commas")
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--worlds", type=int, default=0, help="simulated worlds of each kind")
+    parser.add_argument("--time", action="store_true", help="the time of a design")
     arguments = parser.parse_args()
-    methods = arguments.methods.split(",")
-    wins = {method: np.zeros(len(SHARES), dtype=int) for method in methods}
-    count, stops = 0, list[StopRow]()
+    methods, wins = arguments.methods.split(","), Wins()
+    if arguments.time:
+        show_time()
+        return
+    if arguments.worlds:
+        for name, loss in WORLDS.items():
+            seeds = range(arguments.worlds)
+            pools = [pool_of(world(name, loss, seed), seed) for seed in seeds]
+            replay_losses(name, pools, methods, wins)
+        show_wins(wins)
+        return
+    parts = arguments.tables.split(",")
     for table in shipped_and_shared():
-        if not any(part in table.name for part in arguments.tables.split(",")):
-            continue
-        start, pools = time.process_time(), [pool_of(table, s) for s in range(arguments.seeds)]
-        everything = [pool.predicted(list(range(len(pool.rows))))[0] for pool in pools]
-        full = np.array([np.median(errors) for errors in everything])
-        rows = []
-        for method in methods:
-            made = [list(predictions(pool, method)) for pool in pools]
-            found = np.array([[np.median(errors) for errors, _ in steps] for steps in made])
-            if method in STOPPING:
-                steps = [step for replayed in made for step in replayed]
-                errors, halves = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
-                stops.append(StopRow(table.name, method, errors, halves))
-            won = np.sum(found <= TOLERANCE * full[:, None], axis=0)
-            wins[method] += won
-            texts = [
-                f"{100 * error:.2f} ({n})"
-                for error, n in zip(np.median(found, axis=0), won, strict=True)
-            ]
-            rows.append([method, *texts])
-        count += arguments.seeds
-        seconds = time.process_time() - start
-        title = f"{table.name}: all candidates {100 * np.median(full):.2f} %, {seconds:.0f} s CPU"
-        out.print(f"\n{title}")
-        show_rows(["method", *(f"{100 * share:g} %" for share in SHARES)], rows, out)
-    out.print(f"\nwithin {TOLERANCE} times the error of all candidates, of {count}")
-    show_rows(
-        ["method", *(f"{100 * share:g} %" for share in SHARES)],
-        [[method, *won.tolist()] for method, won in wins.items()],
-        out,
-    )
-    show_stops(stops)
-
-
-def show_stops(stops: list[StopRow]) -> None:
-    """Print how many targets are as near as `--stop` says."""
-    out.print("\nof the targets that are known to x %, how many measured losses are within x %")
-    together = [
-        np.concatenate([getattr(row, name) for row in stops]) for name in ("errors", "halves")
-    ]
-    rows = [*stops, StopRow("all", "", *together)]
-    show_rows(
-        ["table", "method", *(f"{100 * level:g} %" for level in LEVELS)],
-        [[row.table, row.method, *(row.share_within(level) for level in LEVELS)] for row in rows],
-        out,
-    )
+        if any(part in table.name for part in parts):
+            pools = [pool_of(table, seed) for seed in range(arguments.seeds)]
+            replay_losses(table.name, pools, methods, wins)
+    show_wins(wins)
+    ranked = [each for each in mixtures() if any(part in each.table.name for part in parts)]
+    # of runs that cost the same the cheapest and the dearest are any
+    if ranked:
+        by_cost = ("cheapest", "dearest")
+        replay_ranks(ranked, arguments.seeds, [m for m in methods if m not in by_cost], out)
 
 
 if __name__ == "__main__":

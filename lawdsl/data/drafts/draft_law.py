@@ -119,9 +119,15 @@ def _place(column: Column) -> int:
 
 
 def _check_bound(table: Table, bound: Mapping[str, str]) -> None:
-    from lawdsl.data.missing_columns import no_column
+    from lawdsl.data.missing_columns import binding, no_column
 
     missing = [(n, c) for n, c in bound.items() if c not in table.columns]
+    turned = [(n, c) for n, c in missing if n in table.columns and len(c) < 3 <= len(n)]
+    if turned:  # val_loss=L
+        name, column = turned[0]
+        help = f"the variable comes first: write {binding(column, name)}"
+        message = f"unknown column `{column}` for `{name}`"
+        raise LawdslError(Diagnostic("D0104", message, place=table.name, help=help))
     if missing:
         raise LawdslError([no_column(table, c, f"`{n}`", n) for n, c in missing])
 

@@ -1,8 +1,7 @@
 """Aim + candidates + budget -> the runs to do next.
 
-The criterion is the expected drop of the variance of the targets, with the error of the law in it. A
-batch that is spread over the candidates is the rival: where it promises as much, it is proposed,
-since it depends on the law least.
+The criterion is the expected drop of the variance of the targets, with the error of the law in it.
+Where the rows do not determine the law at any target, the batch is spread over the candidates.
 """
 
 from __future__ import annotations
@@ -15,14 +14,8 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.aim import Aim
-from lawdsl.designing.runs.batch import (
-    COST_POWER,
-    Hypothesis,
-    Pick,
-    greedy,
-    relative_variance,
-    sequence,
-)
+from lawdsl.designing.runs.batch import COST_POWER, Hypothesis, Pick, relative_variance
+from lawdsl.designing.runs.choice import choose_batch
 from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
 from lawdsl.designing.runs.of_fit import surface_of
 from lawdsl.designing.runs.phases import next_allowance
@@ -30,7 +23,8 @@ from lawdsl.designing.runs.pool import Pool, check_budget, done_candidates
 from lawdsl.designing.runs.reasons import Reasons
 from lawdsl.designing.runs.records import Design, DesignedRun, TargetEstimate
 from lawdsl.designing.runs.shortlist import shortened, shortlist
-from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
+from lawdsl.designing.runs.spread import grid_coordinates
+from lawdsl.designing.runs.tolerance import narrowing
 from lawdsl.fitting.extrapolation.coordinates import coordinates
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
@@ -39,8 +33,6 @@ from lawdsl.fitting.result import Fit
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# a spread batch is proposed where its intervals are expected to be at most this much wider
-SPREAD_TOLERANCE = 1.05
 OTHERWISE = {
     "criterion": "lowers the variance at the target most for its cost",
     "spread": "far from the runs so far",
@@ -109,8 +101,9 @@ def next_runs(
         cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
         limit = max(MIN_BATCH, _runs_so_far(surface, done) // BATCH_PART) if most is None else most
+        determined = any(np.isfinite(e.half or np.inf) for e in aim.estimates)
         picks, method = _batch(
-            now, pool, columns, surface.columns, available, done, allowance, limit
+            now, pool, columns, surface.columns, available, done, allowance, limit, determined
         )
         affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
@@ -165,32 +158,24 @@ def _batch(
     done: Mask,
     allowance: float,
     limit: int,
+    determined: bool,
 ) -> tuple[list[Pick], str]:
-    """The batch by the criterion, or one that is spread where that is as good."""
-    trial = [h.copied() for h in now]
+    """The batch by the criterion, or one that is spread where no target is determined."""
     bought = np.flatnonzero(done)
-
-    def prices(chosen: Sequence[int]) -> Array:
-        return pool.prices([*bought, *chosen])
-
-    costs = prices(())
-    picks = greedy(
-        trial, pool.rows, costs, allowance, available=available, most=limit, prices=prices
-    )
-    if not picks:
-        return [], "criterion"
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     # far from the fitted rows, too, which need not be candidates
     z = grid_coordinates(np.hstack([columns[:, ends], fitted]))
-    z, so_far = z[: len(pool)], z[len(pool) :]
-    cost = pool.bill([*bought, *(p.candidate for p in picks)]) - pool.bill(bought)
-    spread = spread_batch(z, costs, cost, so_far, available=available, prices=prices)
-    spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
-    if spread_picks:
-        width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))
-        if rival <= SPREAD_TOLERANCE * width:
-            return spread_picks, "spread"
-    return picks, "criterion"
+    return choose_batch(
+        now,
+        pool.rows,
+        z[: len(pool)],
+        z[len(pool) :],
+        allowance,
+        lambda chosen: pool.prices([*bought, *chosen]),
+        available=available,
+        most=limit,
+        determined=determined,
+    )
 
 
 def _reasons(
@@ -240,17 +225,19 @@ def _record(
 ) -> Design:
     """The record of a design."""
 
-    def narrowed(half: float | None, variance: float) -> float | None:
-        # half an interval of log L is proportional to its standard deviation
-        if half is None or not np.isfinite(half):
+    def narrowed(e: TargetEstimate, variance: float, more: int) -> float | None:
+        # half an interval of log L is proportional to its standard deviation; noise stays
+        if e.half is None or not np.isfinite(e.half):
             return None
-        return float(np.expm1(np.log1p(half) * np.sqrt(variance)))
+        whole, noise = np.log1p(e.half) ** 2, np.log1p(e.noise) ** 2
+        factor = 1.0 if e.dof is None else narrowing(e.dof, more)
+        return float(np.expm1(factor * np.sqrt(noise + (whole - noise) * variance)))
 
-    def halves(variance: Array) -> list[float | None]:
-        return [narrowed(e.half, v) for e, v in zip(aim.estimates, variance, strict=True)]
+    def halves(variance: Array, more: int) -> list[float | None]:
+        return [narrowed(e, v, more) for e, v in zip(aim.estimates, variance, strict=True)]
 
     runs, bought = [], np.flatnonzero(done).tolist()
-    for pick, reason in zip(picks, reasons, strict=True):
+    for count, (pick, reason) in enumerate(zip(picks, reasons, strict=True), start=1):
         cost = float(pool.prices(bought)[pick.candidate])
         bought.append(pick.candidate)
         runs.append(
@@ -259,19 +246,22 @@ def _record(
                 _point(pool, pick.candidate, aim.fits),
                 cost,
                 cost / budget,
-                tuple(np.inf if h is None else h for h in halves(pick.variance)),
+                tuple(np.inf if h is None else h for h in halves(pick.variance, count)),
                 reason,
             )
         )
-    after = halves(picks[-1].variance) if picks else [e.half for e in aim.estimates]
+    left = int(np.sum(available))
+    after = [e.half for e in aim.estimates]
+    if picks:
+        after = halves(picks[-1].variance, len(picks))
     targets = tuple(
-        TargetEstimate(e.name, e.unit, e.value, e.half, later, limit)
-        for e, later, limit in zip(aim.estimates, after, halves(best), strict=True)
+        replace(e, after=later, best=limit)
+        for e, later, limit in zip(aim.estimates, after, halves(best, left), strict=True)
     )
     return Design(
         aim.subject,
         pool.name,
-        int(np.sum(available)),
+        left,
         targets,
         tuple(runs),
         method,

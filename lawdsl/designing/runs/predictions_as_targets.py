@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.hypotheses import LawTarget, parts_of
 from lawdsl.designing.runs.records import TargetEstimate
+from lawdsl.designing.runs.tolerance import tolerance
+from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.keywords import did_you_mean
@@ -97,7 +99,7 @@ def law_targets(fit: Fit | Fits, points: Sequence[Point]) -> tuple[LawTarget, ..
 def estimates(
     fit: Fit | Fits, points: Sequence[Point], discrepancy: float | None
 ) -> tuple[list[TargetEstimate], list[Diagnostic]]:
-    """What the fit predicts at the points, and how well it knows it.
+    """What the fit predicts at the points, and how well it knows what would be measured there.
 
     Args:
         fit: of the law.
@@ -120,10 +122,35 @@ def estimates(
         warnings |= dict.fromkeys(band.warnings)
         output = law.declarations.output
         unit = unit_text(output.unit.factors) if output.unit else ""
-        with np.errstate(all="ignore"):
-            halves = np.expm1(np.log(band.high / band.low) / 2)
-        for point, value, half in zip(points, band.values, halves, strict=True):
+        assert part.spread is not None  # or it has no intervals
+        dof = part.spread.dof
+        halves, noises = _halves(band, tolerance(dof))
+        for point, value, half, noise in zip(points, band.values, halves, noises, strict=True):
             at = ", ".join(f"{name} = {x:.6g}" for name, x in point.items())
-            known = float(half) if np.isfinite(half) else float("inf")
-            result.append(TargetEstimate(f"{law.output} at {at}", unit, float(value), known))
+            name = f"{law.output} at {at}"
+            known = TargetEstimate(
+                name, unit, float(value), float(half), noise=float(noise), dof=dof
+            )
+            result.append(known)
     return result, list(warnings)
+
+
+@np.errstate(all="ignore")  # ends may be infinite, or 0
+def _halves(band: Band, factor: float) -> tuple[Array, Array]:
+    """Half the intervals of what would be measured, and the part of it that is the run's noise.
+
+    Args:
+        band: of the predictions; without an error of the law the intervals are those of the curve.
+        factor: by which the intervals are wider.
+
+    Returns:
+        Both relative to the values, shape (points,); infinite where the rows determine nothing.
+    """
+    of_curve = np.log(band.high / band.low) / 2
+    of_run = of_curve
+    if band.run_low is not None and band.run_high is not None:
+        of_run = np.log(band.run_high / band.run_low) / 2
+    determined = np.isfinite(of_run) & np.isfinite(of_curve)
+    noise = np.sqrt(np.maximum(of_run**2 - of_curve**2, 0.0))
+    halves = np.where(determined, np.expm1(factor * of_run), np.inf)
+    return halves, np.where(determined, np.expm1(factor * noise), 0.0)

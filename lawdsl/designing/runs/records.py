@@ -25,9 +25,14 @@ class TargetEstimate:
         unit: as text; empty for none.
         value: by the present fits; None before the first run.
         half: half its 95 % interval, relative to the value: 0.02 for ± 2 %; infinite where the runs
-            determine nothing; None before the first run.
+            determine nothing; None before the first run. For a prediction it is the interval of what
+            a run there would measure.
         after: the same once the batch is measured, as expected.
         best: the same once every candidate is measured, as expected.
+        noise: half the interval that is the noise of a run at the target, which no other run lowers;
+            0 where the target is not measured.
+        dof: degrees of freedom of the standard deviation that the interval allows for; None where it
+            is known otherwise.
     """
 
     name: str
@@ -36,6 +41,8 @@ class TargetEstimate:
     half: float | None = None
     after: float | None = None
     best: float | None = None
+    noise: float = 0.0
+    dof: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as plain data; the keys are stable."""
@@ -85,8 +92,8 @@ class Design(Presented):
         targets: what is to be known.
         runs: the batch, in the order in which it was chosen; empty where nothing is to be run.
         method: `criterion`: the expected drop of the variance of the targets; `spread`: runs far
-            from one another, which promise as much and depend less on the law; `first`: before the
-            first fit.
+            from one another, where the runs so far determine no target; `first`: before the first
+            fit.
         budget: of all runs.
         spent: on the candidates that are done.
         unit: of costs.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.core.enumerations import conjunction
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import ascii_name, nearest
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 
@@ -32,6 +32,7 @@ def findings(
             _message(law, symmetry),
             severity,
             text=text,
+            span=_declared(law, symmetry, text),
             notes=_notes(symmetry),
             help=IDENTIFY if "[" in symmetry.held else _help(law, symmetry),
         )
@@ -40,6 +41,15 @@ def findings(
     if not freedom.certain and severity == "warning":
         diagnostics.append(_doubt(freedom, text))
     return diagnostics
+
+
+def _declared(law: Law, symmetry: Symmetry, text: Text | None) -> Span | None:
+    """Where a parameter without effect is declared; None of several, or in another file."""
+    symbol = law.declarations.symbols.get(symmetry.held)
+    if text is None or symbol is None or len(symmetry.parameters) != 1:
+        return None
+    name = text.text[symbol.span.start : symbol.span.end]
+    return symbol.span if ascii_name(name) == symbol.name else None
 
 
 def _doubt(freedom: Freedom, text: Text | None) -> Diagnostic:

@@ -20,7 +20,7 @@ from lawdsl.law.text import text
 from lawdsl.proof.box import Box, Endpoint, SymbolRange
 from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
 from lawdsl.proof.rules import AFFINE_RULES, MAX_RULE_DEPTH, RULES, Rule
-from lawdsl.proof.rules.declared_inequalities import relations_of
+from lawdsl.proof.rules.declared_inequalities import by_declared_inequalities, relations_of
 from lawdsl.proof.rules.polynomials import by_simplex_shares
 from lawdsl.proof.sign_sampling import SignSampler
 from lawdsl.proof.signs.boundary import Face, closed_faces, without_faces
@@ -249,6 +249,10 @@ class SignCalculus:
         if sign.settled or sign == Sign.UNKNOWN or self.depth >= MAX_RULE_DEPTH:
             return sign
         if sign in (Sign.NONNEGATIVE, Sign.NONPOSITIVE):
+            strict = Sign.POSITIVE if sign == Sign.NONNEGATIVE else Sign.NEGATIVE
+            # N = r*M + s is above 0 for N > 0 too, although r*M and s may both be 0
+            if by_declared_inequalities(self, e) == strict:
+                return strict
             return by_simplex_shares(self, e) or self._off_its_faces(e, sign)
         self.depth += 1
         try:
