@@ -79,7 +79,7 @@ def test_a_word_among_numbers_is_named_by_its_row(kind: str):
 def test_a_missing_value_is_an_empty_cell(kind: str):
     diagnostic = refusal(FRAMES[kind](with_cell("L", None)))
 
-    assert (diagnostic.code, diagnostic.message) == ("D0106", "column L: is empty")
+    assert (diagnostic.code, diagnostic.message) == ("D0106", "column L: the cell is empty")
     assert diagnostic.place.endswith(":4 column L")
 
 
@@ -98,7 +98,7 @@ NOT_TABLES: dict[str, tuple[Any, str, str]] = {
     "bytes": ({**COLUMNS, "L": [b"1"] * 9}, "D0106", "holds binary"),
     "dates": ({**COLUMNS, "L": [datetime.date(2025, 5, 1)] * 9}, "D0106", "holds date32"),
     "a mask": (
-        {**COLUMNS, "L": np.ma.array(COLUMNS["L"], mask=[0] * 8 + [1])}, "D0106", "L: is empty",
+        {**COLUMNS, "L": np.ma.array(COLUMNS["L"], mask=[0] * 8 + [1])}, "D0106", "L: the cell is empty",
     ),
     "two columns D": (pd.DataFrame([[1, 2, 3]], columns=list("NDD")), "D0105", "'D' 2 times"),
     "two arrow columns D": (pa.table([[1], [2], [3]], names=list("NDD")), "D0105", "'D' 2 times"),

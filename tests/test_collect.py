@@ -464,7 +464,7 @@ def later(path: Path) -> None:
 DAMAGES = [
     (torn, "D0101.*not a readable SQLite file: database disk image is malformed"),
     (overwritten, "D0101.*not a readable SQLite file: "),
-    (of_text, "D0101.*not a readable SQLite file: file is not a database"),
+    (of_text, "(?s)D0101.*this is a text table, not SQLite.*rename it to runs.csv"),
     (later, "D0101.*a later lawdsl wrote the table: it is of schema 2, known is 1"),
 ]
 

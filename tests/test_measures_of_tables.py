@@ -174,7 +174,7 @@ REFUSED = [
     ({"D": None}, "D0104", "unknown column `D` for the place `D`", "the values given"),
     ({"domain": None}, "D0104", "unknown column `domain` for the labels of `d` over domain", "the values given"),
     ({"domain": ["a", ""]}, "D0130", "column domain is empty: which label has the row?", "the values given:2 column domain"),
-    ({"D": [1.0, None]}, "D0106", "column D: is empty", "the values given:2 column D"),
+    ({"D": [1.0, None]}, "D0106", "column D: the cell is empty", "the values given:2 column D"),
     ({"L": [4.0, float("nan")]}, "D0107", "column L: the measured output is not a finite number", "the values given:2 column L"),
     ({"D": [1.0, 5.0]}, "D0132", "no run of `b` has L(D = 1)", "the values given"),
     ({"D": [5.0, 5.0]}, "D0132", "no run of `a` and `b` has L(D = 1)", "the values given"),

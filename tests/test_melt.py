@@ -161,8 +161,13 @@ def test_what_a_prediction_needs_has_no_output(tmp_path: Path):
 
 BAD_ROWS = {
     "an empty label": (LONG, ("1e6,.25,.75,b", "1e6,.25,.75,"), "D0120", "on is empty"),
-    "an empty share": (LONG, ("b,3.5", "b,3.5\n1e6,,1,b,3"), "D0106", "r_web: is empty"),
-    "the last share empty": (LONG, ("b,3.5", "b,3.5\n1e6,1,,b,3"), "D0106", "r_code: is empty"),
+    "an empty share": (LONG, ("b,3.5", "b,3.5\n1e6,,1,b,3"), "D0106", "r_web: the cell is empty"),
+    "the last share empty": (
+        LONG,
+        ("b,3.5", "b,3.5\n1e6,1,,b,3"),
+        "D0106",
+        "r_code: the cell is empty",
+    ),
     "a word for a share": (LONG, ("b,3.5", "b,3.5\n1e6,x,1,b,3"), "D0106", '"x" is not a number'),
     "too much": (LONG, ("b,3.5", "b,3.5\n1e6,.5,.6,b,3"), "D0121", "sum to 1.1, not to 1"),
     "below 0": (LONG, ("b,3.5", "b,3.5\n1e6,1.5,-.5,b,3"), "D0121", "is -0.5: none is below 0"),
@@ -198,7 +203,8 @@ def test_a_row_of_a_wide_table_is_named_once(tmp_path: Path):
         read(tmp_path, WIDE.replace("0.5,0.5", "0.5,0.4"), {})
     (diagnostic,) = error.value.diagnostics
 
-    assert diagnostic.place.endswith("runs.csv:3 column r[web]") and not diagnostic.notes
+    assert diagnostic.place.endswith("runs.csv:3 columns r[web] to r[code]")
+    assert not diagnostic.notes
 
 
 def test_all_rows_bad_leave_nothing(tmp_path: Path):

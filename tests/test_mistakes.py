@@ -28,6 +28,11 @@ FILES = [
 ]
 COMMANDS = BANKS["commands"]
 
+
+def cases(kind: str) -> list[dict[str, Any]]:
+    return [case for bank in BANKS.values() for case in bank.get(kind, ())]
+
+
 LEAST = """\
 question least "The smallest share of C4 that keeps the loss"
 uses      loss : dcpt.share
@@ -132,6 +137,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "large.law").write_text(LARGE, encoding="utf-8")
     (path / "study.law").write_text(BANKS["files"]["bases"]["study"], encoding="utf-8")
     (path / "sweep.toml").write_text(COMMANDS["sweep"], encoding="utf-8")
+    undeclared = LARGE.replace("given     r_target in [0, 1]\n", "")
+    (path / "no_r_target.law").write_text(undeclared, encoding="utf-8")
+    (path / "answer.txt").write_text("least: The smallest share\n  loss: dcpt.share\n", "utf-8")
     (path / "empty.csv").touch()
     (path / "broken.json").write_text('{"a":\n', encoding="utf-8")
     return path
@@ -144,7 +152,7 @@ def left(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int,
     return int(stop.value.code or 0), capsys.readouterr().err
 
 
-@pytest.mark.parametrize("case", COMMANDS["commands"], ids=lambda case: case["run"])
+@pytest.mark.parametrize("case", cases("commands"), ids=lambda case: case["run"])
 def test_a_mistake_on_the_command_line_is_answered_with_the_right_advice(
     case: dict[str, Any],
     folder: Path,
@@ -159,7 +167,7 @@ def test_a_mistake_on_the_command_line_is_answered_with_the_right_advice(
     assert said.count("error[") + said.count("Error: ") == 1
 
 
-@pytest.mark.parametrize("case", COMMANDS["tables"], ids=lambda case: json.dumps(case["text"][:25]))
+@pytest.mark.parametrize("case", cases("tables"), ids=lambda case: json.dumps(case["text"][:25]))
 def test_a_mistake_in_a_table_is_found_at_its_place(
     case: dict[str, Any],
     tmp_path: Path,
@@ -174,7 +182,7 @@ def test_a_mistake_in_a_table_is_found_at_its_place(
     assert f"--> {case['place']}\n" in said and case["says"] in said
 
 
-@pytest.mark.parametrize("case", COMMANDS["sweeps"], ids=lambda case: case["new"])
+@pytest.mark.parametrize("case", cases("sweeps"), ids=lambda case: case["new"])
 def test_a_mistake_in_a_sweep_is_found_at_its_place(
     case: dict[str, Any],
     tmp_path: Path,

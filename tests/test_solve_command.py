@@ -325,7 +325,7 @@ WRONG_LINES = [  # what the command line cannot be: exit code 2
 WRONG_INPUT = [  # what it names cannot be used: exit code 3
     (("nothing",), "L0310", "`lawdsl laws`"),
     (("dcpt.trade",), "L0310", "`dcpt.tradeoff`"),
-    (("chinchilla",), "L0601", "`lawdsl fit`"),
+    (("chinchilla",), "L0601", "`lawdsl solve chinchilla.allocation`"),
     (("mixing.nested",), "L0601", "`lawdsl pipeline"),
     ((ALLOCATION, "C=1e21"), "F0501", "loss=FIT.json"),
     ((ALLOCATION, "loss.E=1", "C=1e21"), "F0501", "each of loss.E=…"),

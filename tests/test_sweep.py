@@ -563,6 +563,17 @@ def test_all_folders_that_are_missing_are_named_at_once(tmp_path: Path):
     assert [d.place for d in found] == [str(tmp_path / "corpora/cod"), str(tmp_path / "nowhere")]
     keys = ("corpora.code", "validation.general")
     assert [d.notes[-1] for d in found] == [f"{tmp_path}/sweep.toml names it: {k}" for k in keys]
+    assert found[0].help == f"did you mean {tmp_path / 'corpora/code'}?"
+    with pytest.raises(LawdslError) as error:  # models, which take seconds, are not inspected
+        inputs_of(read_sweep(tmp_path / "sweep.toml"))
+    assert list(error.value.diagnostics) == found
+
+
+def test_rows_that_are_too_long_for_all_models_are_one_mistake(tmp_path: Path):
+    (found,) = refused(read_sweep(made(tmp_path, TEXT.replace("sequence = 8", "sequence = 65"))))
+    assert found.message.startswith("rows have 65 tokens, small has positions for 64, large has")
+    assert found.place == f"{tmp_path}/sweep.toml: training.sequence"
+    assert found.help == "shorten them: write `sequence = 64`"
 
 
 def test_a_configuration_says_how_many_kinds_of_tokens_it_knows(tmp_path: Path):

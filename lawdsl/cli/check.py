@@ -120,6 +120,11 @@ def check(
         from lawdsl.cli.fixing import fix_files, print_fixes
 
         print_fixes(fix_files(laws))
+        others = _no_laws(laws)
+        syntax = syntax or bool(others) and len(others) == len(laws)
+        if others and not (syntax or as_json or sarif):
+            _check_syntax(others, as_json=False)
+            laws = tuple(name for name in laws if name not in others)
     if plot and (syntax or sarif):
         raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:
@@ -168,6 +173,13 @@ def check(
                 )
             )
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
+
+
+def _no_laws(names: Sequence[str]) -> list[str]:
+    """The questions and pipelines among the files, which have no claims to prove."""
+    from lawdsl.language.library import locate, section_of
+
+    return [name for name in names if section_of(locate(name)) != "law"]
 
 
 def _check_other_sections(names: Sequence[str]) -> None:

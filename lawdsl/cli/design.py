@@ -265,6 +265,7 @@ def _for_law(
         first = subject.parts[0] if isinstance(subject, Fits) else subject
         law, bound = first.read_law(), {**first.data.columns, **columns}
         conditions = conditions or inherited_conditions(first)
+    _check_whole_target(law, targets, columns)
     pool = (
         _sweep_pool(candidates, conditions)
         if candidates.endswith(SWEEP_SUFFIX)
@@ -366,6 +367,23 @@ def _sweep_pool(path: str, where: Sequence[str]) -> Pool:
     from lawdsl.runners.tables.candidates import pool_of
 
     return pool_of(Path(path), this_machine(), where)
+
+
+def _check_whole_target(law: Law, targets: Sequence[str], columns: Mapping[str, str]) -> None:
+    """Refuse a target without its other values, which follow it without quotes.
+
+    Raises:
+        click.UsageError: NAME=VALUE of a variable that the last target lacks, where NAME=COLUMN is
+            expected.
+    """
+    if not targets:
+        return
+    given = {pair.partition("=")[0] for pair in re.split(r"[\s;]+", targets[-1].strip())}
+    lacking = [q.name for q in law.variables if q.name not in given]
+    values = [n for n in lacking if re.match(r"[-+]?[.0-9]", columns.get(n, "").strip())]
+    if values:
+        whole = " ".join((targets[-1].strip(), *(f"{name}={columns[name]}" for name in values)))
+        raise click.UsageError(f'--target takes all values in one text: --target "{whole}"')
 
 
 def _point(law: Law, text: str) -> dict[str, float]:

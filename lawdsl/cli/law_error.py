@@ -15,8 +15,15 @@ Command = Callable[..., Any]
 LEVEL = 0.95  # default level of intervals
 
 
-def _percentage(text: str) -> float:
-    """The number given as `2%` or `0.02`."""
+def percentage(text: str) -> float:
+    """The number given as `2%` or `0.02`.
+
+    Args:
+        text: the text.
+
+    Raises:
+        click.BadParameter: it is not a number, or a per cent without its sign.
+    """
     number = text.strip()
     try:
         value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
@@ -27,9 +34,29 @@ def _percentage(text: str) -> float:
     return value
 
 
+class Percentage(click.types.FloatParamType):
+    """A parameter type: `95%` or `0.95`."""
+
+    name = "float"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Convert text to a number; see `percentage`.
+
+        Args:
+            value: the text given on the command line, or the default.
+            param, ctx: objects of click, which names the option in errors.
+
+        Returns:
+            The number.
+        """
+        return value if isinstance(value, float) else percentage(str(value))
+
+
 def _percentage_or_learned(text: str) -> float | str:
     """The number given as `2%`, or the word `learned`."""
-    return LEARNED if text.strip() == LEARNED else _percentage(text)
+    return LEARNED if text.strip() == LEARNED else percentage(text)
 
 
 def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
@@ -42,7 +69,7 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
     return click.option(
         name,
         metavar="PERCENT",
-        callback=lambda _, __, text: None if text is None else _percentage(text),
+        callback=lambda _, __, text: None if text is None else percentage(text),
         help=help,
     )
 

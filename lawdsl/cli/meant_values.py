@@ -231,7 +231,12 @@ def _flops(name: str, number: str, rest: str) -> str | None:
             written = _number(amount)
             return f"{number} {rest} are {written} FLOP: write {name}={written}"
     if match is not None and match["rate"]:
-        return f"`{rest}` is a rate: multiply it by the seconds, and write the number of FLOP"
+        flop = _number(value * FLOP_PREFIXES.get(match["prefix"], 1.0))
+        budget = f"for a budget of {flop} FLOP write {name}={flop}"
+        speed = "multiply it by the seconds, and write the number of FLOP"
+        if match["prefix"]:
+            return f"`{rest}` is a rate: {speed}; {budget}"
+        return f"{budget}; `{rest}` is a rate: for one, {speed}"
     if _DEVICE_TIME.fullmatch(lower):
         return (
             f"multiply `{rest}` by the FLOP that a device does in it, and write the number of FLOP"

@@ -80,9 +80,6 @@ def new(
 
     if question and source:
         raise click.UsageError("--from proposes a law, and --question starts a question: use one")
-    table = next((c for c in columns if "=" not in c and "." in c), None)
-    if table is not None:
-        raise click.UsageError(f"unexpected {table!r}: write `--from {table}` for a table")
     bound = bindings(columns, "write NAME=COLUMN")
     if bound and not source:
         raise click.UsageError("NAME=COLUMN needs a table: --from DATA")

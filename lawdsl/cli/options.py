@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lawdsl.cli.law_error import Percentage
+from lawdsl.cli.misplaced_words import misplaced_file
 from lawdsl.cli.pairs import split_pairs, unread_pair
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -59,6 +61,8 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
         keywords["type"] = click.Choice(meaning.choices)
     elif meaning.kind is not None:
         keywords["type"] = meaning.kind
+    if name == "level":
+        keywords["type"] = Percentage()
     if meaning.metavar is not None:
         keywords["metavar"] = meaning.metavar
     return click.option(f"--{name.replace('_', '-')}", **(keywords | changes))
@@ -284,6 +288,9 @@ def _texts(
     pairs = list(pairs)
     for pair, name, equals, text in split_pairs(pairs, lists=lists):
         if not equals or not name or not text:
+            file = misplaced_file(pair.strip(), click.get_current_context(silent=True))
+            if file:
+                raise click.UsageError(file)
             hint = unread_pair(pairs, pair)
             raise click.UsageError(f"{usage}, not {pair!r}{hint}")
         texts[name] = text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.cli.misplaced_words import check_report_files
 from lawdsl.cli.options import as_json, finish, print_message
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic
@@ -58,6 +59,7 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
         answered, warned = _answered(question, inputs)
         entries = [*read_entries([*named, *(answered.fits or {}).values()]), answered]
     else:
+        check_report_files(named)
         entries = read_entries(named)
     with progress(as_json, "answers for sliders") as bar:
         written = [str(path) for path in write_report(entries, output, bar)]
@@ -72,6 +74,7 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
 
 def _answered(name: str, inputs: list[str]) -> tuple[Entry, list[Diagnostic]]:
     """The answer to a question, or those for several values of its givens, with its warnings."""
+    from lawdsl.cli.likely_percentages import likely_percentages
     from lawdsl.cli.solve import check_count, fits_and_values
     from lawdsl.language.library import question
     from lawdsl.reporting.report.entries import Entry
@@ -80,6 +83,7 @@ def _answered(name: str, inputs: list[str]) -> tuple[Entry, list[Diagnostic]]:
     parsed, warned = question(name)
     fits, values_of = fits_and_values(parsed, inputs)
     check_count(values_of)
+    warned = [*warned, *likely_percentages(parsed, inputs)]
     asked = Asked(parsed, **fits)
     if any(len(values) > 1 for values in values_of.values()):
         result: Any = asked.answers(values_of)

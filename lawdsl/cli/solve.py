@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lawdsl.cli.law_error import LEVEL, level_option, percentage_option, wrong_of_laws
+from lawdsl.cli.likely_percentages import likely_percentages
+from lawdsl.cli.misplaced_words import law_in_place_of_question
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -101,6 +103,9 @@ def solve(
     from lawdsl.solving.result import Answers
     from lawdsl.solving.solve import Asked, combinations
 
+    of_law = law_in_place_of_question(question, arguments)
+    if of_law is not None:
+        raise of_law
     parsed, warned = library.question(question)
     if output is not None and output == curve:
         raise click.UsageError("-o and --curve name one file: give two")
@@ -111,6 +116,7 @@ def solve(
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
     check_count(values_of)
+    warned = [*warned, *likely_percentages(parsed, arguments)]
     rows = list(combinations(values_of))
     many = len(rows) > 1
     answers = []
@@ -286,8 +292,11 @@ def _check_compared(question: Question, arguments: Sequence[str], points: Sequen
         return
     name = values[0].partition("=")[0].strip()
     if not points:
+        given_names = {a.partition("=")[0].partition("[")[0].strip() for a in values}
+        others = [s.text for s in question.of_kind("unknown") if s.name not in given_names]
+        whole = ",".join((*values, *(f"{other}=…" for other in others)))
         raise click.UsageError(
-            f"`{name}` is what the question asks for: leave it out; --at {','.join(values)} "
+            f"`{name}` is what the question asks for: leave it out; --at {whole} "
             "compares the answer with this choice"
         )
     whole = ",".join((points[-1].strip().rstrip(","), *values))
@@ -296,6 +305,13 @@ def _check_compared(question: Question, arguments: Sequence[str], points: Sequen
 
 def _point(question: Question, text: str) -> dict[str, float]:
     """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
+    unknowns = [symbol.text for symbol in question.of_kind("unknown")]
+    plain = [part.strip() for part in text.split(",")]
+    if "=" not in text and ":" not in text and len(plain) <= len(unknowns):
+        values = [*plain, *["…"] * len(unknowns)]
+        written = ",".join(f"{n}={v}" for n, v in zip(unknowns, values, strict=False))
+        message = f"--at takes NAME=VALUE, not {text!r}: write --at {written}"
+        raise click.UsageError(message)
     parts = re.split(r",(?![^\[]*\])", text)  # commas between the labels of T[a, b] do not separate
     pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
     return {name: _value(question, name, value) for name, value in pairs.items()}

@@ -44,6 +44,8 @@ def swapped_arguments_diagnostic(arguments: Sequence[str]) -> Diagnostic | None:
     ]
     laws_only = arguments[0] in LAWS_ONLY
     suspects = positions if laws_only else positions[:1]
+    if arguments[0] == "solve":  # a table that does not exist is one to be written
+        suspects = [i for i in positions if i == positions[0] or Path(arguments[i]).exists()]
     table = next((arguments[i] for i in suspects if _is_table(arguments[i])), None)
     if table is None:
         return None

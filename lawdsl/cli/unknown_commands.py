@@ -82,6 +82,9 @@ def unknown_command(
     if later is not None:
         rest.remove(later)
         return f"{message}; the command comes first: `{_line(*before, later, name, *rest)}`"
+    if commands.keys() >= {"halving", "spread", "select"}:  # how mixtures are drawn comes first
+        line = _line("mixtures", "spread", name, *rest)
+        return f"{message}; say how the mixtures are drawn: `{line}`, or halving in place of spread"
     form = OF_FILES.get(Path(name).suffix.lower())
     if form is not None:
         example = form.format(shlex.quote(name))

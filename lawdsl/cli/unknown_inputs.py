@@ -56,6 +56,9 @@ def _by_name(name: str, accepted: Sequence[str]) -> str | None:
     says = read_name(name)
     if says.logarithm:
         return None
+    subscripted = [other for other in accepted if other.endswith(f"[{name}]")]
+    if len(subscripted) == 1:  # `code` of r[code]
+        return subscripted[0]
     alike = nearest(name, accepted) or (says.quantity if says.quantity in accepted else None)
     return alike or (accepted[0] if len(accepted) == 1 else None)
 

@@ -10,6 +10,7 @@ import click
 
 from lawdsl.cli.unknown_choices import UNKNOWN as UNKNOWN_CHOICE, meant_choice
 from lawdsl.cli.unknown_commands import UNKNOWN as UNKNOWN_COMMAND, unknown_command
+from lawdsl.cli.unread_lines import EXTRA, extra_words, missing_option
 
 OTHER_NAMES = {
     "--to": "format target fmt language lang backend",
@@ -76,6 +77,13 @@ OTHER_OPTIONS = {
 }
 """Options of other programs -> an option with its value."""
 
+FIGURE_OPTIONS = {
+    "x": "x x-axis xaxis x-col xcol x-var",
+    "y": "y y-axis yaxis y-col ycol y-var",
+    "color": "color colour hue c group color-by colour-by",
+}
+"""Option of a figure, which is written NAME=VALUE -> what other programs call it."""
+
 IN_PLACE = (
     "--write",
     "-w",
@@ -136,6 +144,13 @@ def advised(error: click.UsageError, arguments: Sequence[str]) -> click.UsageErr
         commands, path = context.command.commands, context.command_path
         message = unknown_command(unknown["name"], arguments, commands, path)
         return click.UsageError(message, context)
+    extra = EXTRA.fullmatch(error.message.rstrip("."))
+    if extra:
+        message = extra_words(extra["words"].split(), context, arguments)
+        return click.UsageError(message, context) if message else error
+    if isinstance(error, click.MissingParameter):
+        message = missing_option(error, arguments)
+        return click.UsageError(message, context) if message else error
     parted = _parted_pair(arguments)
     if parted and not isinstance(error, click.BadParameter) and "NAME=" in error.message:
         return click.UsageError(parted, context)
@@ -169,6 +184,9 @@ def _unknown_option(
     options = [o for p in command.params if isinstance(p, click.Option) for o in p.opts]
     line = [a for a in arguments if a == name or a.startswith(f"{name}=")]
     value = line[0].partition("=")[2] if line else ""
+    if line and not value:  # `--x D`
+        following = list(arguments)[list(arguments).index(line[0]) + 1 :][:1]
+        value = "".join(word for word in following if not word.startswith("-") and "=" not in word)
     if not name.startswith("--"):  # `-where` is read as `-w -h …`
         whole = next((a for a in arguments if len(a) > 2 and a.startswith(name)), name)
         if f"-{whole.partition('=')[0]}" in options:
@@ -219,6 +237,10 @@ def _advice(
     }
     if any(bare in {name, f"{name}s"} | others for name, others in taken.items()):
         return f": write its value without the option, `{usage}`"
+    figure = next((own for own, others in FIGURE_OPTIONS.items() if bare in others.split()), None)
+    if "[OPTION=VALUE]..." in words.values() and figure is not None:
+        written = f"{figure}={value or 'VALUE'}"
+        return f"; options of a figure are written without --: {written}"
     binds = next((w for w in words.values() if "NAME=COLUMN" in w), None)
     if name.lower() in COLUMNS and binds:
         return f": a variable is bound to a column by NAME=COLUMN, `{usage}`"

@@ -68,8 +68,10 @@ def _quantities(
         if error.dimension:
             message = f"{name} is in {own or 'no unit'}, not {error.dimension}"
             raise click.UsageError(f"{message}{ending}") from None
+        if not error.says:
+            raise click.UsageError(f"{name}={text}: {advice}") from None
         raise click.UsageError(
-            f"{name}={text} is not a number{_unread(text, name, own)}{ending}"
+            f"{name}={text} {error.says}{_unread(text, name, own)}{ending}"
         ) from None
 
 

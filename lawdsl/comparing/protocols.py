@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from lawdsl.comparing.common_rows import CommonRows
 from lawdsl.comparing.largest_first import RATIOS, largest_runs
 from lawdsl.comparing.run_cost import COST, check_costs, costs
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.keywords import did_you_mean, nearest
 
 Rows = NDArray[np.int64]
 
@@ -281,6 +282,28 @@ TRAINING_AXES = ("D", "S", "T")
 """Names of the variable along which a training run is measured: tokens, steps, time."""
 
 
+OTHER_NAMES: Mapping[str, str] = {
+    "leave-one-out": "loo loocv loo-cv leaveoneout leave1out leave-1-out l1o jackknife logo "
+    "leave-one-group-out holdout hold-out held-out",
+    "leave-two-out": "lto leave2out leave-2-out l2o leave-p-out",
+    "splits": "kfold k-fold kfolds cv crossvalidation cross-validation random split shuffle "
+    "monte-carlo random-split",
+    "all": "none aic aicc bic in-sample full train",
+    "growing": "expanding forward walk-forward rolling time-series incremental",
+    "largest": "extrapolation extrapolate biggest large big",
+}
+"""Protocol -> what it is called elsewhere."""
+
+
+def _meant_kind(name: str) -> str | None:
+    """The protocol that another name stands for; None if it is not known."""
+    word = re.sub(r"[\s_]+", "-", name.lower())
+    for kind, others in OTHER_NAMES.items():
+        if word in others.split() or word == kind:
+            return kind
+    return nearest(word, KINDS)
+
+
 def parse_protocol(text: str) -> Protocol:
     """Parse a protocol: `leave-one-out:N`, or its alias in papers.
 
@@ -291,6 +314,11 @@ def parse_protocol(text: str) -> Protocol:
     kind_name, colon, column = (piece.strip() for piece in name.partition(":"))
     kind = KINDS.get(kind_name)
     if kind is None:
+        meant = _meant_kind(kind_name)
+        if meant is not None:
+            along = f":{column or 'N'}" if KINDS[meant].column else ""
+            help = f"did you mean {meant}{along}?"
+            raise LawdslError(Diagnostic("F0201", f"`{text}` is not a protocol", help=help))
         names = [*KINDS, *PAPER_NAMES]
         help = did_you_mean(kind_name, names, f"there are {', '.join(names)}")
         notes = tuple(f"{name}: {kind.description}" for name, kind in KINDS.items())

@@ -38,9 +38,34 @@ def costs(data: CommonRows) -> Array:
     if text in data.table.columns:  # even a name that the language does not allow
         result = data.values(text)
     else:
-        with np.errstate(all="ignore"):
-            result = np.broadcast_to(_evaluate(_parsed(text), data), (data.rows,))
+        try:
+            with np.errstate(all="ignore"):
+                result = np.broadcast_to(_evaluate(_parsed(text), data), (data.rows,))
+        except LawdslError as error:
+            written = _with_signs(text, data)
+            if written is None:
+                raise
+            first = replace(error.diagnostics[0], help=f"write --cost {written}")
+            raise LawdslError(first) from None
     return check_costs(data, text, result)
+
+
+def _with_signs(text: str, data: CommonRows) -> str | None:
+    """A product without its signs, `6ND`, as 6*N*D; None where it is none of known names."""
+    names = sorted({*data.variables, *data.table.columns}, key=len, reverse=True)
+    factor = re.compile("|".join(["[0-9.]+(?:[eE][-+]?[0-9]+)?", *map(re.escape, names)]))
+    written, position = "", 0
+    plain = re.sub(r"\s*(?:[×·]|(?<=[\s0-9])x(?=[\s0-9]))\s*", "*", text.strip())
+    while position < len(plain):
+        sign = re.compile(r"\s*(\*\*|[*/^])\s*|\s+").match(plain, position)
+        if sign is not None:
+            position = sign.end()
+        found = factor.match(plain, position)
+        if found is None or sign is not None and not written:
+            return None
+        written += f"{((sign and sign[1]) or '*') if written else ''}{found[0]}"
+        position = found.end()
+    return written if written not in ("", text.strip()) else None
 
 
 def check_costs(data: CommonRows, name: str, costs: Array) -> Array:

@@ -32,17 +32,20 @@ _NOT_FINITE = {"nan", "inf", "-inf", "+inf"}
 _GROUPED = re.compile(
     r"\s*[+-]?[0-9]{1,3}(?:,[0-9]{3})*,0[0-9]{2}(?:,[0-9]{3})*(?:\.[0-9]*)?[^0-9]*"
 )
+_DECIMAL_COMMA = re.compile(r"\s*(?P<whole>[+-]?[0-9]{1,2}),\s*(?P<decimals>[1-9][0-9]{2,})\s*")
 _RATIO = re.compile(r"\s*[x×]\s*(?P<ratio>.+)")
 
 
 class UnreadableQuantity(ValueError):
     """A text that is not a number; `advice` states how to write it, and is empty if there is no
-    advice.
+    advice; `says` is what is wrong.
     """
 
-    def __init__(self, advice: str = "", *, dimension: str = "") -> None:
+    def __init__(
+        self, advice: str = "", *, dimension: str = "", says: str = "is not a number"
+    ) -> None:
         super().__init__(advice)
-        self.advice, self.dimension = advice, dimension
+        self.advice, self.dimension, self.says = advice, dimension, says
 
 
 def parse_quantity(text: str, unit: Factors | None) -> float:
@@ -140,10 +143,36 @@ def parse_quantities(text: str, unit: Factors | None) -> list[float]:
     if _GROUPED.fullmatch(text):
         plain = text.strip().replace(",", "_")
         raise UnreadableQuantity(f"commas separate values: write {plain}, 7e9 or 7B")
+    _check_decimal_comma(text, unit)
     numbers: list[float] = []
     for part in text.split(","):
         numbers += _range(part, unit) if ":" in part else [parse_quantity(part, unit)]
     return numbers
+
+
+def _check_decimal_comma(text: str, unit: Factors | None) -> None:
+    """Refuse two numbers that are probably one with a decimal comma: 2,4565.
+
+    Losses are never in the hundreds. Other quantities may be: of these only a second number of four
+    digits and more is refused that is neither round nor a power of two.
+
+    Raises:
+        UnreadableQuantity: the numbers may be one.
+    """
+    match = _DECIMAL_COMMA.fullmatch(text)
+    if match is None:
+        return
+    decimals = match["decimals"]
+    is_loss = any(name.lstrip("".join(PREFIXES)) in ("nat", "bit") for name, _ in unit or ())
+    number = int(decimals)
+    odd = len(decimals) > 3 and number % 10 and number & (number - 1)
+    if is_loss or odd:
+        one = f"{match['whole']}.{decimals}"
+        raise UnreadableQuantity(
+            f"it is two values, {match['whole']} and {decimals}: for one number write {one}, "
+            f"and for two {match['whole']},{decimals}.0",
+            says="",
+        )
 
 
 def _range(text: str, unit: Factors | None) -> list[float]:
@@ -156,26 +185,26 @@ def _range(text: str, unit: Factors | None) -> list[float]:
         step = parse_quantity(ratio["ratio"], None)
         if step <= 0 or step == 1 or first * last <= 0:
             raise UnreadableQuantity(
-                "the ratio of a range is above 0 and not 1, its ends too have one sign"
+                "the ratio of a range is above 0 and not 1, its ends too have one sign", says=""
             )
         steps = math.log(last / first) / math.log(step)
     else:
         step = parse_quantity(parts[2], unit)
         if step == 0:
-            raise UnreadableQuantity("the step of a range is not 0")
+            raise UnreadableQuantity("the step of a range is not 0", says="")
         steps = (last - first) / step
         if 0 < steps < 1 - 1e-9:  # as in FIRST:STEP:LAST, where it would be one value
             meant = f"{parts[0].strip()}:{parts[2].strip()}:{parts[1].strip()}"
             raise UnreadableQuantity(
-                f"the step leads beyond the range; it is FIRST:LAST:STEP: {meant}?"
+                f"the step leads beyond the range; it is FIRST:LAST:STEP: {meant}?", says=""
             )
     if steps < -1e-9:
         raise UnreadableQuantity(
-            "the range leads away from its last number: change the sign of the step"
+            "the range leads away from its last number: change the sign of the step", says=""
         )
     count = math.floor(steps + 1e-9) + 1
     if count > MAX_RANGE:
-        raise UnreadableQuantity(f"the range has {count:,} values, at most {MAX_RANGE:,}")
+        raise UnreadableQuantity(f"the range has {count:,} values, at most {MAX_RANGE:,}", says="")
     if ratio:
         return [_rounded(first * step**i, first) for i in range(count)]
     return [_rounded(first + i * step, max(abs(first), abs(last))) for i in range(count)]

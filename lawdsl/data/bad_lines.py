@@ -56,20 +56,25 @@ def _units_row(table: Table, dimensions: Mapping[str, Dimension | None]) -> Diag
     if any(number(cell) is not None for cell in read) or not is_units:
         return None
     header = ",".join(
-        f"{name} [{units[name] or table.units.get(name)}]"
+        f"{name} [{table.units.get(name) or units[name]}]"
         if units[name] or table.units.get(name)
         else name
         for name in cells
     )
     line = int(table.rows[0])
     message = f"line {line} holds units, not numbers"
-    help = f"remove the line, and write the header `{header}`"
+    own = ",".join(
+        f"{name} [{table.units[name]}]" if table.units.get(name) else name for name in cells
+    )
+    help = "remove the line"
+    if header != own:
+        help += f", and write the header `{header}`"
     return Diagnostic("D0106", message, place=f"{table.name}:{line}", help=help)
 
 
 def _unit(cell: str, dimension: Dimension | None) -> str | None:
     text = cell.strip("[]() ")
-    return (text if is_unit(text) else meant_unit(text, dimension)) if text else None
+    return (meant_unit(text, dimension) or (text if is_unit(text) else None)) if text else None
 
 
 def _header_again(table: Table, names: Iterable[str], rows: Rows) -> Diagnostic | None:

@@ -21,6 +21,7 @@ from lawdsl.core.meant_units import dimension_of, same_prefix
 from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
 from lawdsl.data.bad_lines import with_bad_lines
 from lawdsl.data.columns import UnitFactors, split_header
+from lawdsl.data.exchanged_columns import with_exchanged
 from lawdsl.data.missing_columns import binding, no_columns, other_unit, unknown_unit
 from lawdsl.data.quality_checks import duplicates, other_units, perplexities, two_scales
 from lawdsl.data.rounding import steps
@@ -292,7 +293,10 @@ def _values(
             checks += _bound_checks(law, quantities[name], numbers)
         elif positive:
             why = "is not above 0, so it has no logarithm"
-            checks.append((numbers > 0, "D0109", why, "fit raw residuals: --objective squared"))
+            # raw residuals of values that the law cannot give are refused as well
+            can_be = _attainable(law, numbers)[numbers <= 0].all()
+            raw = "fit raw residuals: --objective squared" if can_be else ""
+            checks.append((numbers > 0, "D0109", why, raw))
         elif np.any(numbers < 0):
             why = f"is below 0, which `{law.name}` cannot give"
             checks.append((_attainable(law, numbers), "D0124", why, ""))
@@ -306,7 +310,24 @@ def _values(
                 )
             fine &= passed
         good &= fine
+    if len(values) == len(bound):
+        problems = with_exchanged(
+            problems,
+            values,
+            bound,
+            table.units,
+            lambda name, column: _allowed(law, name, column, positive),
+        )
     return values, with_bad_lines(table, dimensions, problems), good
+
+
+def _allowed(law: Law, name: str, numbers: Array, positive: bool) -> Mask:
+    """The mask of values that a variable or the output may have, shape (rows,)."""
+    quantity = next((q for q in law.variables if q.name == name), None)
+    if quantity is None:
+        return numbers > 0 if positive else np.isfinite(numbers)
+    checks = _bound_checks(law, quantity, numbers)
+    return np.logical_and.reduce([np.isfinite(numbers), *(check[0] for check in checks)])
 
 
 def _unit_factors(law: Law, name: str) -> UnitFactors | None:

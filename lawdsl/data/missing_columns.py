@@ -21,6 +21,7 @@ QUANTITY_OF: Mapping[Dimension, str] = {
 }
 """Dimension of a variable -> the quantity that a column's name may state."""
 
+_BYTES = re.compile(r"(?P<prefix>[kKMGTPE])i?(?:[bB]|[bB]ytes?)")
 _OTHER_BRACKETS = re.compile(
     r"(?P<column>.+?)\s*(?:\((?P<round>[^()]+)\)|\{(?P<curly>[^{}]+)\}|<(?P<angle>[^<>]+)>"
     r"|\s(?:in|as)\s+(?P<word>\S+)|[:,;]\s*(?P<mark>[A-Za-z]\S*)|\s(?P<bare>[A-Za-z]\S*))\s*"
@@ -48,10 +49,18 @@ def no_column(
     if own in table.columns and unit:
         help = f"the column is `{own}`; the unit in its header is read: {binding(name, own)}"
         return Diagnostic("D0104", message, place=table.name, help=help)
+    product = _product(table, own)
+    if product is not None:
+        written = f"{product} [{unit}]" if is_unit(unit) else product
+        help = f"write `*` for a product and `/` for a quotient: {binding(name, written)}"
+        return Diagnostic("D0104", message, place=table.name, help=help)
     bracketed = _bracketed(table, name, column, factors)
     if bracketed is not None:
         return Diagnostic("D0104", message, place=table.name, help=bracketed)
     meant, alike = _meant(table, column, name, what, factors)
+    if meant is None and is_unit(unit):  # `param_m [Mparam]`
+        alike = next(iter(_similar(table, own)), None)
+        meant = f"{alike} [{unit}]" if alike and not table.units.get(alike) else alike
     listed = ", ".join(table.source_columns) or "none"
     if table.name == MAPPING:  # to Python, which has no arguments NAME=COLUMN
         did_you_mean = f"did you mean `{alike}`? " if alike else ""
@@ -88,6 +97,23 @@ def no_columns(
     listed = ", ".join(table.source_columns) or "none"
     help = f"the columns are {listed}; bind them: {' '.join(bindings)}"
     return Diagnostic("D0104", f"unknown columns {columns}", place=table.name, help=help)
+
+
+def _product(table: Table, text: str) -> str | None:
+    """A product of a column and a number with another sign, `params x 1e6`, as a formula."""
+    sign = r"\s*(?P<sign>[×·⋅∙÷]|(?<=[\s0-9])(?:x|times)(?=[\s0-9])|\s:\s|divided by)\s*"
+    number_ = r"(?P<number>[0-9][0-9_.]*(?:[eE][-+]?[0-9]+)?(?:\s*(?:\^|\*\*)\s*[-+]?[0-9]+)?)"
+    for pattern in (rf"(?P<column>.+?){sign}{number_}", rf"{number_}{sign}(?P<column>.+)"):
+        match = re.fullmatch(pattern, text.strip())
+        if match is not None and match["column"].strip() in table.source_columns:
+            written = "/" if match["sign"].strip() in ("÷", ":", "divided by") else "*"
+            factor = re.sub(r"\s", "", match["number"]).replace("_", "")
+            column = match["column"].strip()
+            first, second = (
+                (column, factor) if pattern.startswith("(?P<column>") else (factor, column)
+            )
+            return f"{first}{written}{second}"
+    return None
 
 
 def _bracketed(table: Table, name: str, column: str, factors: UnitFactors | None) -> str | None:
@@ -166,6 +192,16 @@ def unknown_unit(
         factors: the unit of the variable as (unit name, power) pairs; None without a unit.
     """
     dimension = _dimension(factors)
+    bytes_ = _BYTES.fullmatch(unit)
+    if bytes_ is not None and dimension in QUANTITY_OF and dimension:
+        of_law = f"{bytes_['prefix'].replace('K', 'k')}{dimension[0][0]}"
+        written = f"{split_header(column)[0]} [{of_law}]"
+        correct = f"correct the header, `{written}`"
+        if column in table.computed or not table.units.get(column):
+            correct = f"write {binding(name, written)}"
+        message = f"column {column} is in {unit}, bytes, the law's `{name}` in {dimension[0][0]}"
+        help = f"{correct}, or bind another column"
+        return Diagnostic("D0112", message, place=f"{table.name} column {column}", help=help)
     meant = meant_unit(unit, dimension)
     own, _ = split_header(column)
     help = UNITS_OF_COLUMNS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,13 @@ def checked_shares(
         problems.append(bad_rows("D0121", usable, first, np.flatnonzero(below), message, advice))
     if wrong.any():
         message = f"the shares `{name}` sum to {float(total[wrong][0]):g}, not to 1"
-        problems.append(bad_rows("D0121", usable, first, np.flatnonzero(wrong), message, advice))
+        told = bad_rows("D0121", usable, first, np.flatnonzero(wrong), message, advice)
+        row, _, _ = told.place.partition(" column ")
+        listed = list(columns.values())
+        place = f"{row} columns {listed[0]} to {listed[-1]}" if len(listed) > 1 else told.place
+        correct = "correct one of them, or divide each by their sum"
+        help = (told.help or "").replace("correct the table", correct)
+        problems.append(replace(told, place=place, help=help))
     worst = float(off[off <= MAX_SUM_ERROR].max(initial=0.0))
     warnings = []
     if worst > SILENT_SUM_ERROR:

@@ -133,7 +133,7 @@ class Table:
         cells: Sequence[str],
         dimension: Dimension | None,
     ) -> LawdslError:
-        why = f'"{cells[0][:40]}" is not a number' if cells[0] else "is empty"
+        why = f'"{cells[0][:40]}" is not a number' if cells[0] else "the cell is empty"
         message, help = (
             f"column {name}: {why}",
             cell_advice(

@@ -256,7 +256,10 @@ def check_budget_and_stop(budget: object, stop: object) -> None:
         raise LawdslError(Diagnostic("N0102", f"`{budget}` is not a budget", help=help))
     if stop is not None and not (isinstance(stop, int | float) and 0 < stop < 1):
         help = "give half the interval that is precise enough: --stop 1%"
-        raise LawdslError(Diagnostic("N0103", f"`{stop}` is not a precision", help=help))
+        message = f"`{stop}` is not a precision"
+        if isinstance(stop, int | float) and stop >= 1:
+            message = f"a precision of {stop:g} is {100 * stop:g} %"
+        raise LawdslError(Diagnostic("N0103", message, help=help))
 
 
 def _rival(name: str, own: Fit | Fits, runs: Any, options: Mapping[str, Any]) -> Fit:

@@ -394,7 +394,7 @@ def _text_before_unit(p: ParseFailure) -> Explanation | None:
         return None
     rest = p.line[p.position :]
     unit = p.token.value == "unit"
-    message = "the unit stands before the text" if unit else "nothing follows the text"
+    message = "the unit must come before the text" if unit else "nothing follows the text"
     if not unit and p.statement not in (*DECLARATIONS, "setting"):
         return None
     between = "".join(f" {w}" if w.type == "NAME" else str(w) for w in rest[1:]) if unit else ""

@@ -212,7 +212,7 @@ MISTAKES = (
         r"[-+*/]\s*\b(?P<at>if)\b(?=.*\bthen\b.*\belse\b)",
         "inside a formula a piecewise one stands in brackets",
     ),
-    (r"(?i)\bif\b(?:(?!then).)*?(?P<at>:)", "`then` stands here, not `:`"),
+    (r"(?i)\bif\b(?:(?!then).)*?(?P<at>:)", "`then` comes after the condition, not `:`"),
     (r"(?i)\belse\b\s*(?P<at>:)", "no `:` stands behind `else`"),
     (r"(?i)(?<=\s)(?P<at>end\s*if|end|fi)\b\s*(?=$|\"|unit\b)", "a piecewise formula has no `{}`"),
     (r"(?i)\bthen\b.*(?P<at>;)\s*else\b", "no `;` stands before `else`"),

@@ -91,7 +91,7 @@ def _sign_in_words(line: Line) -> Iterator[Meant]:
             yield Meant(
                 "a sign is written as a bound"
                 if " 0" in bound
-                else "a domain is written with signs",
+                else "a domain is written as an interval, or with `<` and `>`",
                 at,
                 line.unmasked(written),
                 safe=True,

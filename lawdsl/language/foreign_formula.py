@@ -14,6 +14,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import tree
+from lawdsl.language.foreign_latex import from_latex, is_latex
 from lawdsl.language.foreign_pieces import RELATIONS, ForeignToken, with_pieces
 from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, ascii_name, did_you_mean
 from lawdsl.language.new_law import stated_domains
@@ -260,6 +261,10 @@ def _unread(source: Text, span: Span) -> LawdslError:
     help = "write numbers, names, + - * / **, brackets and functions such as np.log"
     if _FUNCTION.match(source.text):
         help = "give the formula alone, what follows `return` or the colon of `lambda`"
+    if is_latex(source.text):
+        message = "the formula is in LaTeX"
+        written = from_latex(source.text)
+        help = f"write '{written}'" if written else f"{help}: A*N**(-alpha) for A N^{{-\\alpha}}"
     return LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
 
 

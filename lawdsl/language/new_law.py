@@ -98,6 +98,9 @@ def check_name(name: str) -> None:
     help = (
         "take letters, digits and _, with dots between parts, and no word of the language: my_law"
     )
+    written = re.sub(r"[^\w.]+", "_", name).strip("_.")
+    if written != name and _NAME.fullmatch(written) and not parse(f"law {written}")[1]:
+        help = f"write {written}: a name has letters, digits and _, with dots between parts"
     raise LawdslError(Diagnostic(code, f"`{name}` cannot be the name of a law", help=help))
 
 

@@ -11,6 +11,7 @@ from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.keywords import did_you_mean, nearest
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import CHOICE, PREDICTED, FormulaContext, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Declarations, Find, Symbol
@@ -148,7 +149,8 @@ def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
             _check_number(scope, chosen.name, chosen.value, CHOICE, units, chosen.relation)
     point = tuple((tree.name_of(named), formula) for named, formula in line.point)
     for name, formula in point:
-        _check_number(scope, name, formula, PREDICTED, units)
+        variable = law.symbols.get(name) if law is not None else None
+        _check_number(scope, name, formula, PREDICTED, units, variable=variable)
     if law is None:
         return None
     step = PipelineStep(law, line.groups, line.conditions, point)
@@ -179,6 +181,7 @@ def _check_number(
     context: FormulaContext,
     units: Mapping[str, tree.UnitOf | None],
     relation: str = "",
+    variable: Symbol | None = None,
 ) -> None:
     """Check the number of a condition or a point: a formula of givens and settings, in the unit of
     the name."""
@@ -189,10 +192,32 @@ def _check_number(
         help = f'write a label in quotes: `{name} = "{text}"`'
         scope.report("L0301", f"unknown name `{text}`", formula.span, help)
         return
+    if context is PREDICTED and text and not is_declared and variable is not None:
+        alike = nearest(text, scope.symbols)
+        # `r_target` is the value of r; N_target, however similar, is that of N
+        if text.startswith(f"{name}_") and not (alike or "").startswith(f"{name}_"):
+            help = f"declare it: `given {text}{_domain_of(variable)}`"
+            scope.report("L0301", f"unknown name `{text}`", formula.span, help)
+            return
     powers = check_formula(scope, formula, context)
     unit = units.get(name)
     unit_powers = powers_of(unit.factors) if unit is not None else None
     check_same_unit(scope, unit_powers, powers, f"`{name}`", formula.span)
+
+
+def _domain_of(variable: Symbol) -> str:
+    """The domain of a variable as in a declaration, ` in [0, 1]`, if its bounds are numbers; its
+    unit is known from it.
+    """
+    numbers = [(r, print_formula(b)) for r, b in variable.bounds if isinstance(b, tree.Number)]
+    lower = next(((r, b) for r, b in numbers if r in (">", ">=")), None)
+    upper = next(((r, b) for r, b in numbers if r in ("<", "<=")), None)
+    if lower and upper:
+        opened = "(" if lower[0] == ">" else "["
+        closed = ")" if upper[0] == "<" else "]"
+        return f" in {opened}{lower[1]}, {upper[1]}{closed}"
+    one = lower or upper
+    return f" {one[0]} {one[1]}" if one else ""
 
 
 def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:

@@ -151,6 +151,11 @@ ANSWERS: dict[str, Message] = {
         "depends on fitted parameters alone, the part is that of the fitted values. Intervals and "
         "sensitivities are of that part. A question has at most 32 parts.",
     ),
+    "F0521": Message(
+        "an input that is probably in per cent",
+        "`T` in 1 + T is a part of 1: T=0.02, or T=2%, tolerates 2 %, and T=2 tolerates 200 %. "
+        "`T=200%` says that this is meant.",
+    ),
     "F0570": Message(
         "several choices that are equally good",
         "Searches ended at different choices of the unknowns with the same value of the goal, so which "

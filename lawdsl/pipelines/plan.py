@@ -58,6 +58,9 @@ def step_tasks(
     Raises:
         LawdslError: a given without a value or outside its domain, or an unknown name.
     """
+    mistaken = _inputs_as_columns(pipeline, setting_values, columns)
+    if mistaken is not None:
+        raise LawdslError(mistaken)
     problems = [*_unknown_settings(pipeline, setting_values), *_unknown_columns(pipeline, columns)]
     values, missing = _setting_values(pipeline, setting_values)
     if problems or missing:
@@ -80,6 +83,24 @@ def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -
             message = f"`{pipeline.name}` has no given or setting `{name}`"
             problems.append(Diagnostic("L0301", message, help=help))
     return problems
+
+
+def _inputs_as_columns(
+    pipeline: Pipeline, setting_values: Mapping[str, float], columns: Mapping[str, str]
+) -> Diagnostic | None:
+    """The message about inputs that are given as columns; None if there are none."""
+    symbols = [symbol for step in pipeline.steps for symbol in step.law.symbols.values()]
+    settings = {symbol.name for symbol in symbols if symbol.kind == "setting"}
+    inputs = {*pipeline.symbols, *settings} - set(pipeline.names)
+    given = [name for name in columns if name in inputs and name not in setting_values]
+    if not given:
+        return None
+    names = ", ".join(f"`{name}`" for name in given)
+    one = len(given) == 1
+    kind = f"{'is an input' if one else 'are inputs'} of `{pipeline.name}`"
+    message = f"{names} {kind}, not {'a column' if one else 'columns'}"
+    help = f"write {' '.join(f'--set {name}={columns[name]}' for name in given)}"
+    return Diagnostic("D0116", message, help=help)
 
 
 def _unknown_columns(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Diagnostic]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.files import read_json
+from lawdsl.core.files import read_json, similar_file
 
 from ..spec import canonical_json
 
@@ -259,7 +259,9 @@ def _size(path: Path) -> int:
 def _no_corpus(folder: Path) -> LawdslError:
     missing = f"this is not a corpus: it has no {FACTS}"
     message = missing if folder.is_dir() else "this folder does not exist"
+    similar = similar_file(folder) if not folder.exists() else None
     help = "give a folder that `lawdsl corpus` made"
+    help = f"did you mean {similar}?" if similar is not None and similar.is_dir() else help
     return LawdslError(Diagnostic("R0207", message, place=str(folder), help=help))
 
 

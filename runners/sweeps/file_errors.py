@@ -33,6 +33,7 @@ from .file import (
     ModelEntry,
     Selection,
 )
+from .meant_values import meant_decay, meant_evaluation, meant_parts, meant_steps, meant_word
 from .toml_errors import LISTED, no_toml, single_table
 
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
@@ -234,7 +235,7 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
     try:
         File.model_validate_json(_json(raw), strict=True)
     except ValidationError as error:
-        problems += (_mistake(e) for e in error.errors() if not _follows(e))
+        problems += (_mistake(e, raw=raw) for e in error.errors() if not _follows(e))
     branching = raw.get("schedule")
     ends_alone = isinstance(branching, dict) and not branching.get("constant_rows")
     if "evaluation" not in raw and not ends_alone:
@@ -295,9 +296,9 @@ def model_sections(
             if key not in valid_keys
         )
         if name in training or name in how:
-            problems.append(
-                sweep_diagnostic(f"models[{number}].name", f"a second model is called {name}")
-            )
+            message = f"a second model is called {name}"
+            help = "give each model a name of its own"
+            problems.append(sweep_diagnostic(f"models[{number}].name", message, help))
         if merged := _merged(raw, "training", Training, number, overrides, problems):
             training[name] = merged
         if other := _merged(raw, "run", ExecutionConfig, number, overrides, problems):
@@ -326,7 +327,8 @@ def _merged(
     except ValidationError as error:
         for e in error.errors():
             of_model = bool(e["loc"]) and e["loc"][0] in overrides
-            problems.append(_mistake(e, f"models[{number}]" if of_model else table, kind))
+            place = f"models[{number}]" if of_model else table
+            problems.append(_mistake(e, place, kind, {"training": values}))
         return None
 
 
@@ -335,8 +337,20 @@ def _json(value: Any) -> str:
     return json.dumps(value)
 
 
-def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
-    """Translate an error of pydantic into a diagnostic."""
+def _mistake(
+    e: Any,
+    table: str = "",
+    kind: type[BaseModel] | None = None,
+    raw: Mapping[str, Any] | None = None,
+) -> Diagnostic:
+    """Translate an error of pydantic into a diagnostic.
+
+    Args:
+        e: the error.
+        table: the path of the table; empty for the file.
+        kind: the schema of the table.
+        raw: the tables of the file.
+    """
     loc: Sequence[str | int] = e["loc"]
     if not loc:  # inconsistent entries
         return sweep_diagnostic(table, f"{table}: {str(e['msg']).removeprefix('Value error, ')}")
@@ -354,9 +368,10 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
         )
     if e["type"] == "union_tag_invalid":
         location = f"{location}.schedule"
-        return sweep_diagnostic(
-            location, f"{location} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}"
-        )
+        tag = e["ctx"]["tag"]
+        message = f"{location} must be one of {', '.join(SCHEDULES)}, not {tag}"
+        help = meant_evaluation(tag, e["input"], list(SCHEDULES))
+        return sweep_diagnostic(location, message, help)
     if e["type"] == "union_tag_not_found":
         return sweep_diagnostic(
             location, f"{location}.schedule is missing", f"one of {', '.join(SCHEDULES)}"
@@ -371,8 +386,23 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
     message = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
     for of_python, of_toml in TOML_NAMES.items():
         message = message.replace(of_python, of_toml)
-    help = help or _advice(location, e)
+    help = help or _in_other_unit(loc, e, raw or {}) or _advice(location, e)
     return sweep_diagnostic(location, f"{location} {message}, not {_shown(e['input'])}", help)
+
+
+def _in_other_unit(loc: Sequence[str | int], e: Any, raw: Mapping[str, Any]) -> str:
+    """What to write for a number of steps in place of a part of them, or the reverse; else empty."""
+    training = raw.get("training")
+    steps = training.get("steps") if isinstance(training, Mapping) else None
+    if tuple(loc[:2]) == ("schedule", "branches") and isinstance(raw.get("schedule"), Mapping):
+        return meant_parts(raw["schedule"].get("branches"), steps)
+    if tuple(loc) == ("schedule", "decay"):
+        return meant_decay(e["input"])
+    key = str(loc[-1]) if loc else ""
+    of_steps = ("warmup", "decay", "decay_steps", "every", "then", "checkpoint_every")
+    if key in of_steps and str(e["type"]).startswith("int"):
+        return meant_steps(key, e["input"], steps)
+    return ""
 
 
 def _advice(location: str, e: Any) -> str:
@@ -399,7 +429,10 @@ def _advice(location: str, e: Any) -> str:
         written = f'"{value}"'
     elif kind == "literal_error":
         choices = re.findall(r"'([^']+)'", str(e["ctx"]["expected"]))
-        return did_you_mean(str(value), choices, f'write one of them: {key} = "{choices[0]}"')
+        meant = meant_word(re.sub(r"\[[0-9]+\]$", "", key), value)
+        return meant or did_you_mean(
+            str(value), choices, f'write one of them: {key} = "{choices[0]}"'
+        )
     elif kind in ("model_type", "dict_type", "model_attributes_type"):
         domain = "code" if location.startswith("grid.shares") else "name"
         return f"write a table: {{{domain} = {_shown(value)}}}"

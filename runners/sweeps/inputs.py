@@ -76,7 +76,8 @@ def inputs_of(
         The facts.
 
     Raises:
-        LawdslError: with everything that is missing, unusable or inconsistent.
+        LawdslError: with everything that is missing, unusable or inconsistent; where corpora are, the
+            models are not inspected.
     """
     problems: list[Diagnostic] = []
     folders = {name: corpus.folder for name, corpus in sweep.corpora.items()}
@@ -84,6 +85,8 @@ def inputs_of(
     validation = _corpora(sweep, "validation", sweep.validation, problems)
     problems += _trained_on(sweep, corpora, validation)
     problems += _missing_packages(sweep)
+    if problems and inspect is None:  # models take seconds to inspect
+        raise LawdslError(problems)
     sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
     try:
         passes = [_passes(sweep, name, machine) for name in sweep.models]
@@ -97,6 +100,7 @@ def inputs_of(
         problems.append(mixed)
     for name, model in models.items():
         problems += _check_fits_corpora(sweep, name, model, corpora, validation)
+    problems += _long_rows(sweep, models)
     if problems:
         raise LawdslError(problems)
     return SweepInputs(corpora, validation, models)
@@ -219,6 +223,23 @@ def _corpus_kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, C
     return {f"{table}.{name}": corpus for name, corpus in corpora.items()}
 
 
+def _long_rows(sweep: Sweep, models: Mapping[str, ModelFacts]) -> Iterator[Diagnostic]:
+    """Errors about models with fewer positions than rows have tokens, one for each length of rows."""
+    short: dict[int, dict[str, int]] = {}
+    for name, model in models.items():
+        sequence = sweep.training[name].sequence
+        if model.positions is not None and sequence > model.positions:
+            short.setdefault(sequence, {})[name] = model.positions
+    for sequence, positions in short.items():
+        fewest = min(positions.values())
+        having = ", ".join(f"{name} has positions for {count}" for name, count in positions.items())
+        shared = len(positions) > 1 or len(models) == 1
+        place = "training.sequence" if shared else f"models.{next(iter(positions))}"
+        message = f"rows have {sequence} tokens, {having}"
+        help = f"shorten them: write `sequence = {fewest}`"
+        yield Diagnostic("R0105", message, place=f"{sweep.path}: {place}", help=help)
+
+
 def _check_fits_corpora(
     sweep: Sweep,
     name: str,
@@ -234,11 +255,6 @@ def _check_fits_corpora(
         message = f"the folder of {name} holds no weights: how are they drawn?"
         help = 'initialization = "width-scaled" for models narrower than some hundred, or "transformers"'
         diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
-    if model.positions is not None and sequence > model.positions:
-        message = f"rows have {sequence} tokens, {name} has positions for {model.positions}"
-        diagnostics.append(
-            Diagnostic("R0105", message, place=location, help="shorten training.sequence")
-        )
     largest = max((c.vocabulary for c in (*corpora.values(), *validation.values())), default=0)
     unsaid = entry.config is not None and "vocab_size" not in entry.config
     if unsaid and model.vocabulary > largest:

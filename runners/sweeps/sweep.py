@@ -24,6 +24,7 @@ from .file_errors import (
     sweep_diagnostic,
     valid_sections,
 )
+from .meant_values import meant_runs
 from .settings import setting_errors
 from .stages import TrainingStage, doubly_specified, stages_of
 
@@ -184,10 +185,11 @@ def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
             sweep_diagnostic(
                 "only",
                 f"unknown run `{label}`",
-                did_you_mean(
+                meant_runs(label, (*cells, *branches))
+                or did_you_mean(
                     label,
                     (*cells, *branches),
-                    f"`lawdsl run {chosen.extends} --dry-run` lists them",
+                    f"`lawdsl run {chosen.extends} --dry-run --json` lists them",
                 ),
                 "R0104",
             )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -115,6 +116,26 @@ def format_of(suffix: str, content: bytes) -> Format:
     # extensions are often wrong; a file that starts like Parquet is neither CSV nor a database
     by_content = (form for form in FORMATS if form.magic and content.startswith(form.magic))
     return next(by_content, READ[suffix])
+
+
+def text_instead(content: bytes, name: str, title: str, or_else: str = "") -> LawdslError | None:
+    """The error for a text table whose name says that it has another format; None for other files.
+
+    Args:
+        content: the bytes of the file.
+        name: its path.
+        title: the format that its name states.
+        or_else: further advice.
+    """
+    try:
+        start = content[:4096].decode("utf-8", errors="strict" if len(content) < 4096 else "ignore")
+    except UnicodeDecodeError:
+        return None
+    if not start.strip() or "\0" in start or "," not in start:
+        return None
+    message = f"this is a text table, not {title}"
+    help = f"rename it to {Path(name).stem}.csv"
+    return unreadable(message, name, f"{help}; {or_else}" if or_else else help)
 
 
 def unreadable(message: str, name: str, help: str = "") -> LawdslError:

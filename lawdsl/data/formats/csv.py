@@ -24,6 +24,7 @@ SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines
 _BLANK = re.compile(rb"^[ \t]+$", re.MULTILINE)
 _CELL = re.compile(rb'(^|,)"(?:[^"]|"")*"')  # a quoted cell that ends on its line
+_TWO_POINTS = re.compile(r"[-+]?[0-9]+\.[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 _OPEN = re.compile(rb'(?:^|,)"')
 
 
@@ -237,6 +238,10 @@ def _row_advice(row: Any) -> str:
         repaired = row.text.replace(char, ",")
         if char in row.text and repaired.count(",") + 1 == row.expected_columns:
             return f"write a comma for {word}: `{repaired.strip()[:80]}`"
+    doubled = [cell for cell in row.text.split(",") if _TWO_POINTS.fullmatch(cell.strip())]
+    if doubled and row.actual_columns + len(doubled) == row.expected_columns:
+        cells = " and ".join(f"`{cell.strip()}`" for cell in doubled)
+        return f"a comma is missing in {cells}, which has two points"
     if row.actual_columns < row.expected_columns:
         missing = row.expected_columns - row.actual_columns
         return f"add the missing cell{'s' if missing > 1 else ''}, or remove the row"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from lawdsl.data import size_limits
 from lawdsl.data.columns import table_from_arrow
-from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
+from lawdsl.data.formats import RUN_TABLE_SCHEMA, text_instead, unreadable
 from lawdsl.data.table import Table
 
 METADATA_KEY = b"lawdsl"  # key of the schema's metadata under which the notes are stored
@@ -53,6 +53,9 @@ def read(content: bytes, name: str) -> Table:
             table, name, _notes_of((table.schema.metadata or {}).get(METADATA_KEY))
         )
     except (pa.ArrowException, OSError) as error:
+        of_text = text_instead(content, name, "Parquet")
+        if of_text is not None:
+            raise of_text from None
         why = str(error).splitlines()[0]
         raise unreadable(f"this is not a readable Parquet file: {why}", name) from None
 

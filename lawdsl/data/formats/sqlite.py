@@ -17,7 +17,7 @@ import pyarrow as pa
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import size_limits
 from lawdsl.data.columns import arrow_column, table_from_arrow
-from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
+from lawdsl.data.formats import RUN_TABLE_SCHEMA, text_instead, unreadable
 from lawdsl.data.table import Table
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and the notes
@@ -52,6 +52,9 @@ def read(content: bytes, name: str) -> Table:
         headers, columns, notes = _read_database(Path(name), content)
     except sqlite3.Error as error:
         help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
+        of_text = text_instead(content, name, "SQLite", help)
+        if of_text is not None:
+            raise of_text from None
         raise unreadable(f"this is not a readable SQLite file: {error}", name, help) from None
     arrays = [arrow_column(h, c) for h, c in zip(headers, columns, strict=True)]
     return table_from_arrow(pa.table(arrays, names=headers), name, notes)

@@ -73,7 +73,9 @@ def check_point(law: Law, point: Point) -> None:
     missing = [name for name in names if name not in point]
     if missing:
         message = f"the target has no value of {', '.join(missing)}"
-        written = " ".join(f"{name}={point.get(name, '…')}" for name in names)
+        written = " ".join(
+            f"{name}={f'{point[name]:.12g}' if name in point else '…'}" for name in names
+        )
         help = f'write all variables of `{law.name}`: --target "{written}"'
         raise LawdslError(Diagnostic("N0103", message, help=help))
 

@@ -15,7 +15,7 @@ from lawdsl.core.records import read
 from lawdsl.designing.runs.records import DESIGN_SCHEMA, Design
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
-from lawdsl.fitting.storage import NO_FIT, READERS
+from lawdsl.fitting.storage import NO_FIT, OTHER_FILES, READERS
 from lawdsl.language import library
 from lawdsl.language.kept_texts import QuestionTexts, question_of
 from lawdsl.law.law import Law
@@ -116,6 +116,10 @@ def _read(path: str) -> Entry:
     try:
         content = read_json(Path(path))
     except (OSError, ValueError):
+        if _is_printed(Path(path)):
+            message = f"{path} is neither a fit nor an answer"
+            help = "`lawdsl solve … --json > answer.json` writes an answer that is read here"
+            raise LawdslError(Diagnostic("F0108", message, place=path, help=help)) from None
         return Entry(name, load_fit(path), path)  # raises an error that describes the problem
     if not isinstance(content, Mapping) or "schema" not in content:
         return Entry(name, load_fit(path), path)
@@ -129,6 +133,16 @@ def _read(path: str) -> Entry:
         answers = tuple(_answer(each, path) for each in content)
         return Entry(name, Answers(answers, varying(answers)), path)
     return Entry(name, _answer(content[0] if isinstance(content, list) else content, path), path)
+
+
+def _is_printed(path: Path) -> bool:
+    """Whether a file is text that is no JSON, as commands print it, and no other kind of file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(1000).decode("utf-8", errors="ignore").lstrip()
+    except OSError:
+        return False
+    return path.suffix.lower() not in OTHER_FILES and start[:1] not in ("", "{", "[")
 
 
 def _design(content: Mapping[str, Any], path: str) -> Design:

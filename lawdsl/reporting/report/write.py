@@ -45,6 +45,10 @@ def check_suffix(path: str | Path) -> str:
     if form is None:
         message = f"a report cannot be written as {Path(path).suffix or Path(path).name!r}"
         help = "end the name of the file in .html or .md"
+        if Path(path).suffix.lower() == ".pdf":
+            help = (
+                f"write {Path(path).with_suffix('.html')}, and print the page to PDF in a browser"
+            )
         raise LawdslError(Diagnostic("G0121", message, help=help))
     return form
 

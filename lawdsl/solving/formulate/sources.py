@@ -17,6 +17,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.storage import altered
 from lawdsl.language.instances.instance import indicator, row_indices
+from lawdsl.language.keywords import nearest
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
@@ -256,6 +257,9 @@ def _numeric_source(use: str, declared: Declarations, values: Mapping[str, objec
         message = f"`{law.name}` has no parameter `{unknown[0]}`" if unknown else ""
         message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
         help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
+        meant = nearest(unknown[0], [*names, *(q.name for q in law.settings)]) if unknown else None
+        if meant is not None and meant not in values:
+            help = f"did you mean {use}.{meant}?"
         raise LawdslError(Diagnostic("F0501", message, help=help))
     law = LawChanges(dropped=tuple(_check_domains(use, law, numbers))).apply(law)
     return FitSource(use, law, {name: numbers[name] for name in names})

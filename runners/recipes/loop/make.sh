@@ -1,5 +1,5 @@
 #!/bin/sh
-# From no runs at all to an answer, in 16 minutes of CPU time: text, tokenizer, corpora, base models, and the
+# From no runs at all to an answer, in 9 minutes of CPU time: text, tokenizer, corpora, base models, and the
 # runs that a design asks for, until the answer is precise enough or the budget is spent.
 #
 #     sh runners/recipes/loop/make.sh [FOLDER]
