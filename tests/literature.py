@@ -17,7 +17,9 @@ LR_BATCH = {"lr": (2e-4, 8e-3, True), "B": (3e4, 4e6, True)}
 SIZES = {"N": (6e7, 3e9, True), "D": (1e9, 1e11, True)}
 
 
-def raw_form(a: float, b: float, c: float, d: float, e: float, f: float, **at: float) -> dict[str, float]:
+def raw_form(
+    a: float, b: float, c: float, d: float, e: float, f: float, **at: float
+) -> dict[str, float]:
     """The coefficients of a quadratic form in two logarithms, from those about a point."""
     u, v = log(list(at.values()))
     return {
@@ -377,7 +379,8 @@ SHAPES: dict[str, Shape] = {
             "c": p["c"] - 2 * p["e"] * log(D) - p["f"] * log(N),
         },
         lambda N, D, k, b, c, d, e, f: (
-            k * exp(b * log(N) + c * log(D) + d * log(N) ** 2 + e * log(D) ** 2 + f * log(N) * log(D))
+            k
+            * exp(b * log(N) + c * log(D) + d * log(N) ** 2 + e * log(D) ** 2 + f * log(N) * log(D))
         ),
         {"N": WIDE, "D": WIDE},
     ),
@@ -466,6 +469,9 @@ OBJECTIVES = ("squared(raw)", "squared(log)", "huber(log)")
 FREE_OF_SCALE = {"exponent in the logarithm of another": "N", "three terms of a mixture": "r"}
 """Shape -> a column whose scale its parameters cannot absorb, or which is a share."""
 
+ABSORBED_BY_POWERS = {"Kaplan"}
+"""Shapes that absorb the scale of their output by its power 1/q: parameters of 1e100."""
+
 
 def random_case(number: int) -> Case:
     """A law of the literature at random scales; the number is its seed."""
@@ -476,7 +482,7 @@ def random_case(number: int) -> Case:
     scales = {k: float(10 ** draw.uniform(-9, 12)) for k in shape.columns}
     if name in FREE_OF_SCALE:
         scales[FREE_OF_SCALE[name]] = 1.0
-    output = float(10 ** draw.uniform(-9, 12))
+    output = 1.0 if name in ABSORBED_BY_POWERS else float(10 ** draw.uniform(-9, 12))
     columns = {}
     for variable, (low, high, by_logs) in shape.columns.items():
         share = draw.uniform(size=shape.rows)
@@ -499,4 +505,6 @@ def random_case(number: int) -> Case:
     )
     planted = {k: float(v) for k, v in shape.scaled(truth, output, **scales).items()}
     sizes = " ".join(f"{k}:{s:.0e}" for k, s in (scales | {"L": output}).items())
-    return Case(f"{number} {name} {objective} {sizes}", law, table, truth=planted, objective=objective)
+    return Case(
+        f"{number} {name} {objective} {sizes}", law, table, truth=planted, objective=objective
+    )

@@ -6,8 +6,7 @@ step solves
     min over s of gᵀs + sᵀHs/2,    |D·s| <= radius,
 
 by the eigenvalues of D⁻¹HD⁻¹ (Moré and Sorensen (1983), SIAM Journal on Scientific and Statistical
-Computing 4), with D² the largest |diag(H)| so far, as in MINPACK: a step does not depend on the
-units of the parameters. The linear parameters are solved for after every step, and g and H are
+Computing 4), with D² = |diag(H)|: a step does not depend on the units of the parameters. The linear parameters are solved for after every step, and g and H are
 those of the projected objective, H = H_mm - H_ml·H_ll⁻¹·H_lm.
 """
 
@@ -78,7 +77,6 @@ class _Search:
         self.projected, self.problem = projected, projected.problem
         self.longest = longest_steps(projected.problem)
         self.point = self._at(start)
-        self.scale = np.zeros(len(start))
         self.radius, self.converged, self.evaluations = np.inf, False, 1
         self.history = [self.loss]
         self._expand()
@@ -108,11 +106,10 @@ class _Search:
             if np.isfinite(block).all() and np.isfinite(cross).all():
                 solved = np.linalg.lstsq(block, cross / size[:, None], rcond=None)[0]
                 h = h - (cross / size[:, None]).T @ solved
-        curvature = np.sqrt(np.abs(np.diag(h)))
-        self.scale[moving] = np.maximum(self.scale[moving], np.nan_to_num(curvature))
-        largest = float(np.max(self.scale[moving], initial=0.0))
-        scale = np.maximum(self.scale[moving], np.sqrt(MIN_CURVATURE_RTOL) * largest + 1e-150)
-        self.used_scale = scale
+        curvature = np.nan_to_num(np.sqrt(np.abs(np.diag(h))))
+        largest = float(np.max(curvature, initial=0.0))
+        scale = np.maximum(curvature, np.sqrt(MIN_CURVATURE_RTOL) * largest + 1e-150)
+        self.scale = scale
         self.gradient = np.nan_to_num(g / scale)
         scaled = np.nan_to_num(h / np.outer(scale, scale))
         self.values, self.vectors = np.linalg.eigh((scaled + scaled.T) / 2)
@@ -130,7 +127,7 @@ class _Search:
             self.converged = True
             return False
         move = np.zeros(len(self.moving))
-        move[self.moving] = (self.vectors @ components) / self.used_scale
+        move[self.moving] = (self.vectors @ components) / self.scale
         excess = float(np.max(np.abs(move) / self.longest, initial=0.0))
         if excess > 1:  # the model is not used beyond a factor of e² in the distance from a bound
             self.radius = float(np.linalg.norm(components)) / excess
@@ -159,7 +156,7 @@ class _Search:
 
     def _shrunk(self) -> bool:
         """Whether a step within the radius still changes the parameters."""
-        size = np.linalg.norm(self.point.free[0][self.moving] * self.used_scale)
+        size = np.linalg.norm(self.point.free[0][self.moving] * self.scale)
         return bool(self.radius > MIN_RADIUS_RTOL * max(float(size), 1e-300))
 
     def _stop(self, predicted: float) -> bool:
@@ -179,7 +176,7 @@ class _Search:
                 return newton, True
         if not np.isfinite(self.radius):
             # the length of the parameters themselves
-            size = float(np.linalg.norm(self.point.free[0][self.moving] * self.used_scale))
+            size = float(np.linalg.norm(self.point.free[0][self.moving] * self.scale))
             self.radius = max(size, float(np.linalg.norm(along)), 1e-300)
             if lowest > 0:
                 return self._components()
