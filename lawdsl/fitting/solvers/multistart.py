@@ -2,7 +2,11 @@
 agree.
 
 A local search runs from each start (`descent`). While fewer than five starts agree on the best
-minimum, starts are added in rounds of growing size.
+minimum, starts are added in rounds of growing size, some of them scanned (`scan`), and the best few
+minima are refined and perturbed (`improvement`). Starts that agree on a plateau count once
+(`evidence`); where the rows do not determine the parameters at the minimum on which starts agree, or
+the first round did not agree, a lower one is looked for before the search ends. The last stage of
+every search, from one start or many, is a trust region with exact derivatives.
 """
 
 from __future__ import annotations
@@ -317,9 +321,9 @@ def _from_chosen_starts(
             reached = _improved(form, problem, reached, seed + number, solvers)
         if _count_agreeing(problem, reached) < AGREEING_STARTS:
             continue
-        if number > 0 or len(rounds) == 1:
+        if len(rounds) == 1:
             break
-        reached, is_lower = _challenged(law, form, reached, seed, solvers)
+        reached, is_lower = _challenged(law, form, reached, number, seed, solvers)
         if not is_lower:
             break
     if not reached:
@@ -331,19 +335,28 @@ def _challenged(
     law: PreparedLaw,
     form: Problem,
     reached: list[Solution],
+    number: int,
     seed: int,
     solvers: tuple[Solver, Solver],
 ) -> tuple[list[Solution], bool]:
-    """The solutions, with those from scanned starts where the rows do not determine the parameters
-    at the minimum on which starts agree; and whether one of these is lower. Starts at the wrong scale
-    may agree where the law has lost some of its terms.
+    """The solutions after an attempt to find a lower one than that on which starts agree; and whether
+    there is one.
+
+    It is attempted where the rows do not determine the parameters at the minimum, since starts at
+    the wrong scale may agree where the law has lost some of its terms, and where the starts of the
+    first round did not agree.
     """
     best = min(reached, key=lambda d: d.loss)
-    if not can_improve(form) or best.loss <= form.exact or determines(form, best.point):
+    if not can_improve(form) or best.loss <= form.exact:
+        return reached, False
+    if number == 0 and determines(form, best.point):
         return reached, False
     drawn = chosen_starts(law, form, SCANNED_STARTS, seed + CHALLENGE)
-    scanned = scan(form, drawn, np.random.default_rng((seed, 4)))
+    rng = np.random.default_rng((seed, number, 4))
+    scanned = scan(form, drawn, rng)
     found = descend(form, scanned, None, solvers) if len(scanned) else []
+    if number > 0:
+        found += perturb_best(form, reached, rng, solvers)
     lowest = min((d.loss for d in found), default=np.inf)
     if lowest < best.loss * (1 - SAME_MINIMUM_RTOL):
         return [*reached, *found], True
