@@ -32,6 +32,7 @@ MAX_STEPS = 1000
 # below the second and above the third
 ACCEPTED_RATIO, SHRINK_RATIO, GROW_RATIO = 1e-4, 0.25, 0.75
 SHRINK_FACTOR, GROW_FACTOR = 0.25, 2.0
+WITHIN_LONGEST = 0.9  # share of the radius at which a step would have the longest length
 # relative to the length of the parameters: a smaller radius changes nothing but rounding
 MIN_RADIUS_RTOL = 1e-15
 # relative to the objective: at a point where rounding stops the search, a smaller predicted decrease
@@ -126,11 +127,13 @@ class _Search:
         if interior and predicted <= NEWTON_CONVERGENCE_RTOL * self.loss + rounding:
             self.converged = True
             return False
+        if not predicted > 0:  # below the smallest number, or rounding
+            return self._stop(0.0)
         move = np.zeros(len(self.moving))
         move[self.moving] = (self.vectors @ components) / self.scale
         excess = float(np.max(np.abs(move) / self.longest, initial=0.0))
         if excess > 1:  # the model is not used beyond a factor of e² in the distance from a bound
-            self.radius = float(np.linalg.norm(components)) / excess
+            self.radius = WITHIN_LONGEST * float(np.linalg.norm(components)) / excess
             return True if self._shrunk() else self._stop(predicted)
         trial = self._at(self.point.free[0] + move)
         self.evaluations += 1
