@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from literature import PLANTED_CASES, random_case
@@ -10,6 +12,7 @@ from planted import law_of
 from simulated import Case
 
 import lawdsl
+from lawdsl.fitting import fit_single
 from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
@@ -140,3 +143,22 @@ def test_a_law_of_two_exponents_is_fitted_as_from_its_true_parameters(seed: int)
     fit = lawdsl.fit(law, case.table, seed=seed, claims=False)
 
     assert fit.objective.sum <= near * (1 + 1e-6)
+
+
+def test_what_rows_do_not_determine_is_qualified_where_the_search_stopped_early(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """F0101 describes the point: where that is no minimum, it says so."""
+    real = fit_single.optimum
+    monkeypatch.setattr(
+        fit_single, "optimum", lambda *given: replace(real(*given), converged=False)
+    )
+    law = law_of(
+        "variable x, z > 0\nparameter a, b, c > 0\nL = a*x^b*z^c\nminimize squared(log(L))"
+    )
+    x = np.linspace(1, 9, 20)
+    fit = lawdsl.fit(law, {"x": x, "z": x, "L": 2 * x**0.5}, claims=False)
+    (finding,) = (d for d in fit.diagnostics if d.code == "F0101")
+
+    assert "F0105" in {d.code for d in fit.diagnostics}
+    assert fit_single.NOT_AT_A_MINIMUM in finding.notes
