@@ -389,7 +389,6 @@ SHAPES: dict[str, Shape] = {
         "E + A*D^(-(p + q*log(N)))",
         lambda r: uniform(r, E=(1, 2), A=(1, 4), p=(0.1, 0.4), q=(0.02, 0.1)),
         lambda p, y, N, D: {
-            # only the scale of D's effect at the reference size is absorbed: N keeps its scale
             "E": y * p["E"],
             "A": y * p["A"] * D ** p["p"],
             "p": p["p"],
@@ -466,8 +465,11 @@ SHAPES: dict[str, Shape] = {
     ),
 }
 OBJECTIVES = ("squared(raw)", "squared(log)", "huber(log)")
-FREE_OF_SCALE = {"exponent in the logarithm of another": "N", "three terms of a mixture": "r"}
-"""Shape -> a column whose scale its parameters cannot absorb, or which is a share."""
+FREE_OF_SCALE: dict[str, tuple[str, ...]] = {
+    "exponent in the logarithm of another": ("N", "D"),
+    "three terms of a mixture": ("r",),
+}
+"""Shape -> columns whose scale its parameters cannot absorb, or which are shares."""
 
 ABSORBED_BY_POWERS = {"Kaplan"}
 """Shapes that absorb the scale of their output by its power 1/q: parameters of 1e100."""
@@ -480,8 +482,7 @@ def random_case(number: int) -> Case:
     shape = SHAPES[name]
     truth = shape.truth(draw)
     scales = {k: float(10 ** draw.uniform(-9, 12)) for k in shape.columns}
-    if name in FREE_OF_SCALE:
-        scales[FREE_OF_SCALE[name]] = 1.0
+    scales |= dict.fromkeys(FREE_OF_SCALE.get(name, ()), 1.0)
     output = 1.0 if name in ABSORBED_BY_POWERS else float(10 ** draw.uniform(-9, 12))
     columns = {}
     for variable, (low, high, by_logs) in shape.columns.items():
