@@ -23,11 +23,13 @@ slow: $(VENV)/.tested
 
 bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_engine.py
+	$(BIN)/python tests/benchmarks/optima.py
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 	$(BIN)/python tests/benchmarks/bench_answers.py
 	$(BIN)/python tests/benchmarks/bench_runner.py
 	$(BIN)/python tests/benchmarks/bench_step_log.py
 	$(BIN)/python tests/benchmarks/bench_figures.py
+	-$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is loaded
+if "LAWDSL_TEST_CACHE" not in os.environ:  # workers have that of the process that starts them
+    _CACHE = tempfile.TemporaryDirectory(prefix="lawdsl-cache-", ignore_cleanup_errors=True)
+    os.environ["LAWDSL_TEST_CACHE"] = os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 
 @pytest.hookimpl(wrapper=True)

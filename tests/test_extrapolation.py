@@ -143,7 +143,7 @@ def test_larger_runs_that_miss_their_predictions_shorten_the_horizon(
 ):
     bent = runs(beyond=1e20)
     short = fitted(bent).horizon
-    monkeypatch.setattr("lawdsl.fitting.extrapolation.assess.MAX_RMS_Z", np.inf)
+    monkeypatch.setattr("lawdsl.fitting.extrapolation.rolled_check.MAX_RMS_Z", np.inf)
     long = fitted(bent).horizon
     assert short is not None and long is not None
     assert [r.times for r in short.path] < [r.times for r in long.path]

@@ -43,6 +43,7 @@ def loaded(*arguments: str) -> set[str]:
         (("fmt", "--check", "laws/chinchilla.law"), ALGEBRA | NUMBERS),
         (("check", "--syntax", "chinchilla"), ALGEBRA | NUMBERS),
         (("explain", "L0301"), ALGEBRA | NUMBERS),
+        (("laws",), ALGEBRA | NUMBERS),
         (("show", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
         (("check", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
         (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"pandas", "polars", "sklearn", "torch"}),
@@ -76,3 +77,35 @@ def test_commands_compute_with_one_thread_unless_they_train_or_the_user_says_oth
     assert threads_after("explain", "L0301") == "1"
     assert threads_after("explain", "L0301", OPENBLAS_NUM_THREADS="3") == "3"
     assert threads_after("run", "--help") == "all"
+
+
+def test_the_first_collection_waits_until_a_command_has_started_and_then_all_is_as_usual():
+    code = (
+        "import gc\n"
+        "from lawdsl.cli.first_collection import OBJECTS, postpone_first_collection\n"
+        "usual = gc.get_threshold(); before = gc.get_stats()[0]['collections']\n"
+        "postpone_first_collection()\n"
+        "kept = [[] for _ in range(OBJECTS // 2)]\n"
+        "assert gc.get_stats()[0]['collections'] == before\n"
+        "kept += [[] for _ in range(OBJECTS)]\n"
+        "assert gc.get_stats()[0]['collections'] > before and gc.get_threshold() == usual\n"
+        "gc.disable(); gc.set_threshold(0); postpone_first_collection()\n"
+        "assert not gc.isenabled() and gc.callbacks == []\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tools_of_numpy_for_fortran_and_tests_are_loaded_only_where_they_are_used():
+    code = (
+        "import sys\n"
+        "from lawdsl.cli.unused_parts import postpone_unused_parts\n"
+        "postpone_unused_parts()\n"
+        "import numpy, scipy.optimize, scipy.special\n"
+        "assert 'numpy.f2py.crackfortran' not in sys.modules and 'unittest' not in sys.modules\n"
+        "numpy.testing.assert_allclose([1.0], [1.0])\n"
+        "from numpy.testing import assert_equal\n"
+        "assert numpy.f2py.get_include() and 'unittest' in sys.modules\n"
+        "postpone_unused_parts()\n"
+        "assert numpy.testing.assert_equal is assert_equal\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

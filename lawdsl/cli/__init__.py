@@ -23,6 +23,7 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
+from lawdsl.cli.first_collection import postpone_first_collection
 from lawdsl.cli.options import INTERRUPT_HANDLERS
 from lawdsl.cli.overwritten_inputs import protect_inputs
 from lawdsl.cli.swapped_arguments import swapped_arguments_diagnostic
@@ -124,6 +125,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         SystemExit: always, with the exit code.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    postpone_first_collection()
     # commands print the diagnostics that these warnings would repeat
     warnings.simplefilter("ignore", LawdslWarning)
     signal.signal(signal.SIGTERM, _exit_on_signal)

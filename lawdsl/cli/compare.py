@@ -19,6 +19,7 @@ from lawdsl.cli.options import (
     time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def compare(
     setting, bound or parameter. Laws with index sets are compared separately for each label.
     The exit code is 1 if a law could not be fitted in some fold.
     """
+    postpone_unused_parts()
     from lawdsl.comparing.compare import compare_with
     from lawdsl.comparing.protocol_options import ProtocolOptions
     from lawdsl.comparing.result import Comparisons

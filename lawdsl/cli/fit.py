@@ -23,6 +23,7 @@ from lawdsl.cli.options import (
     time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions
 
@@ -97,6 +98,7 @@ def fit(
 
     The exit code is 1 if the fit is not trusted; the file is written nevertheless.
     """
+    postpone_unused_parts()
     from lawdsl.comparing.rival_laws import with_rival_laws
     from lawdsl.fitting.fit import fit_with
     from lawdsl.fitting.result import Fit

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lawdsl.cli.options import as_json, finish
+
+if TYPE_CHECKING:
+    from lawdsl.language.symbols import Declarations
 
 
 @click.command("laws")
 @as_json
 def laws(as_json: bool) -> int:
     """List the laws, questions and pipelines that ship with lawdsl."""
-    from lawdsl.language.library import question, shipped
+    from lawdsl.language.library import declarations, question, shipped
     from lawdsl.language.printer import print_formula
-    from lawdsl.law.law import Law, load
     from lawdsl.reporting.terminal import console, show_laws
 
-    shipped_laws, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
+    shipped_laws = [declarations(name)[0] for name in shipped()]
+    pipelines = list(shipped("pipeline"))
     questions = {name: question(name)[0].title for name in shipped("question")}
 
-    def row(law: Law) -> dict[str, object]:
-        formula = law.declarations.output.formula
+    def row(law: Declarations) -> dict[str, object]:
+        formula = law.output.formula
         assert formula is not None
         return {
             "name": law.name,
             "title": law.title,
-            "formula": f"{law.declarations.output.text} = {print_formula(formula)}",
+            "formula": f"{law.output.text} = {print_formula(formula)}",
             "sources": list(law.sources),
-            "variables": law.declarations.names("variable"),
-            "parameters": law.declarations.names("parameter"),
+            "variables": law.names("variable"),
+            "parameters": law.names("parameter"),
         }
 
     return finish(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lawdsl.cli.options import as_json, bindings, finish, print_message
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, printable
 from lawdsl.core.files import read_json
 from lawdsl.core.optional_packages import needs
@@ -63,6 +64,7 @@ def plot(
     output: str | None,
     as_json: bool,
 ) -> int:
+    postpone_unused_parts()
     from lawdsl.figures.draw import draw
     from lawdsl.figures.figure import figure_format
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -22,6 +23,7 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.pairs import ASSIGNED, unread_pair
 from lawdsl.cli.unknown_inputs import unknown_input
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import values_in
 from lawdsl.core.diagnostics import LawdslError
 
@@ -29,6 +31,8 @@ DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 
 # names of the columns of a prediction, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
+
+Predicted = TypeVar("Predicted")
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -97,19 +101,21 @@ def predict(
     A warning says when a prediction outside the fitted range is not known within 2 %.
     """
     from lawdsl.fitting.prediction_inputs import prediction_inputs
-    from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.predictions import show_predictions
     from lawdsl.reporting.terminal import console
 
     request = _requested_intervals(intervals, level, wrong)
-    read = load_fit(fit)
-    inputs = prediction_inputs(read)
-    if not arguments:
-        example = " ".join(f"{name}=VALUE" for name in inputs.variables)
-        raise click.UsageError(f"give values, {example}, or a table")
-    if runs and not inputs.measured:
-        raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
-    record = _record(read, inputs, arguments, runs, request)
+
+    def predicted(read: Fit | Fits) -> tuple[PredictionInputs, PredictedPoints]:
+        inputs = prediction_inputs(read)
+        if not arguments:
+            example = " ".join(f"{name}=VALUE" for name in inputs.variables)
+            raise click.UsageError(f"give values, {example}, or a table")
+        if runs and not inputs.measured:
+            raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
+        return inputs, _record(read, inputs, arguments, runs, request)
+
+    read, (inputs, record) = _with_fit(fit, predicted)
     names, points, labels, predictions = record.names, record.points, record.labels, record.arrays
     ends = HEADERS[1 : predictions.shape[-1]]
     suffix = record.output.removeprefix(inputs.output)
@@ -140,6 +146,38 @@ def predict(
     }
     ending: dict[str, Any] = {"as_json": as_json, "show": printed, "plot": plot, "record": record}
     return finish("predict", result, record.warnings, ok=True, **ending)
+
+
+def _with_fit(
+    path: str, predicted: Callable[[Fit | Fits], Predicted]
+) -> tuple[Fit | Fits, Predicted]:
+    """A fit and what it predicts, with its law from the cache if it is there.
+
+    Args:
+        path: the path of the fit.
+        predicted: the function from a fit to what it predicts.
+    """
+    from lawdsl.fitting.prediction_cache import keep, ready_fit
+    from lawdsl.fitting.storage import read
+
+    text = None
+    with suppress(OSError, ValueError):  # reported below
+        text = read(Path(path))
+    ready = None if text is None else ready_fit(text)
+    if ready is not None:
+        # a mistake is reported by the law itself, which knows more names and reasons; and where the
+        # law is needed after all, it is read
+        with suppress(Exception):
+            return ready, predicted(ready)
+    postpone_unused_parts()
+    from lawdsl.fitting.result import Fit as OneFit
+    from lawdsl.fitting.result_by_label import fit_of
+
+    fit = fit_of(path, text)
+    found = predicted(fit)
+    if text is not None and isinstance(fit, OneFit):
+        keep(text, fit)
+    return fit, found
 
 
 def _record(

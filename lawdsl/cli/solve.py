@@ -23,6 +23,7 @@ from lawdsl.cli.options import (
     table_option,
     time_limit,
 )
+from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import value_in, values_in
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def solve(
     a given probability. If the answer lies outside the fitted rows, or with --safe, a second interval
     and the regret include the error of the laws, 2 % per decade (--wrong).
     """
+    postpone_unused_parts()
     from lawdsl.language import library
     from lawdsl.solving.result import Answers
     from lawdsl.solving.solve import Asked, combinations

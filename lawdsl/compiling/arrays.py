@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lawdsl.compiling.tape import Tape
-from lawdsl.core.functions import CHOICE, FUNCTIONS, Formula, named, value_in
-from lawdsl.law.functions import NAMES, ROWS
+from lawdsl.compiling.instructions import Tape
+from lawdsl.core.functions import CHOICE, DERIVED, FUNCTIONS, Formula, named, value_in
 
 Array = NDArray[np.float64]
 
@@ -36,6 +35,7 @@ class _Arrays:
 
 
 ARRAYS: Any = _Arrays()
+ROWS = FUNCTIONS | DERIVED
 
 
 def _slope(name: str, formula: Formula) -> Callable[[Array], Array]:
@@ -56,12 +56,12 @@ VALUES: dict[str, Callable[..., Array]] = {
     "min": lambda *x: reduce(np.minimum, x),
     "max": lambda *x: reduce(np.maximum, x),
     CHOICE: chosen,
-    **{NAMES[function]: value_in(ARRAYS, NAMES[function]) for function in ROWS},
+    **{name: value_in(ARRAYS, name) for name in ROWS},
 }
 
 SLOPES: dict[str, Callable[[Array], Array]] = {
-    f"{NAMES[function]}{mark}": _slope(NAMES[function], formula)
-    for function, row in ROWS.items()
+    f"{name}{mark}": _slope(name, formula)
+    for name, row in ROWS.items()
     for mark, formula in (("'", row.derivative), ("''", row.second))
     if row.second is not None and formula is not None
 }

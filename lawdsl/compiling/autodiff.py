@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS, VALUES
-from lawdsl.compiling.tape import Tape
+from lawdsl.compiling.instructions import Tape
 from lawdsl.core.functions import CHOICE, Function
 from lawdsl.law.functions import NAMES, ROWS
 

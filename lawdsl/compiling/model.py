@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
+from lawdsl.compiling.instructions import NO_FACTOR, Parts, Sum
 from lawdsl.compiling.tape_on_table import Program
-from lawdsl.compiling.terms import NO_FACTOR, Parts, Sum
 from lawdsl.core.functions import CHOICE
 
 Array = NDArray[np.float64]

@@ -8,46 +8,19 @@ by value numbering (Aho, Lam, Sethi and Ullman (2006), Compilers, section 6.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 
+from lawdsl.compiling.instructions import Instruction, Tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.law.functions import BY_ROW, NAMES
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One operation on earlier results.
-
-    `op` is input, constant, add, multiply, power, or the name of a function; `arguments` are
-    positions of earlier instructions; `value` is the number of the input, or the constant: a
-    fraction, pi or e. Other numbers (log 10) are computed, so that their error is bounded too.
-    """
-
-    op: str
-    arguments: tuple[int, ...] = ()
-    value: sp.Expr | int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tape:
-    """Instructions in an order in which each uses only earlier ones.
-
-    Attributes:
-        instructions: the operations.
-        inputs: how many values the tape takes.
-        outputs: the positions of the outputs among the instructions.
-    """
-
-    instructions: tuple[Instruction, ...]
-    inputs: int
-    outputs: tuple[int, ...]
 
 
 class FiniteLog(sp.Function):  # type: ignore[misc]
     """log x, but 0 at x = 0: in derivatives it is multiplied by a power of x, which is 0 there."""
 
+
+__all__ = ["Instruction", "Tape", "compile_tape"]
 
 OPERATIONS: dict[type[sp.Basic], str] = {
     sp.Add: "add",

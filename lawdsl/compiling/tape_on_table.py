@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import SLOPES, VALUES
 from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
-from lawdsl.compiling.tape import Instruction, Tape
+from lawdsl.compiling.instructions import Instruction, Tape
 from lawdsl.core.functions import CHOICE
 
 Array = NDArray[np.float64]

@@ -10,44 +10,17 @@ change, none of it is computed again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 
-from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
+from lawdsl.compiling.instructions import NO_FACTOR, Parts, Sum
+from lawdsl.compiling.tape import FiniteLog, compile_tape
 from lawdsl.law.algebra import derivative
 from lawdsl.law.functions import BY_ROW, without_impulses
 
-Term = tuple[int, int]  # positions of the parameter that multiplies (or NO_FACTOR) and of an output
-Sum = tuple[Term, ...]
+__all__ = ["MAX_HESSIAN_PARAMETERS", "NO_FACTOR", "Parts", "Sum", "parts_of"]
 
-NO_FACTOR = -1  # stands for the position of a parameter where no parameter multiplies
 MAX_HESSIAN_PARAMETERS = 40  # the number of second derivatives grows with the square
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The value and the derivatives of a law, as sums of outputs of three tapes.
-
-    Attributes:
-        tapes: for the value alone; with the gradient; with the Hessian too. Their inputs are the
-            variables and then the parameters; none depends on the linear ones.
-        offset: the law with the linear parameters at 0.
-        columns: for each linear parameter the function that it multiplies.
-        gradient: for each parameter the derivative by it.
-        hessian: (parameter k, parameter >= k, derivative by both), without those that are 0; None
-            for too many parameters.
-        variables: how many of the inputs are variables.
-        linear: positions of the parameters in which the law is jointly linear.
-    """
-
-    tapes: tuple[Tape, Tape, Tape]
-    offset: Sum
-    columns: tuple[Sum, ...]
-    gradient: tuple[Sum, ...]
-    hessian: tuple[tuple[int, int, Sum], ...] | None
-    variables: int
-    linear: tuple[int, ...]
 
 
 def parts_of(

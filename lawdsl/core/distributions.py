@@ -7,11 +7,17 @@ with broadcasting.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from lawdsl.core.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazy_module("scipy.special")
 
 Array = NDArray[np.float64]
 Numbers = float | Array

@@ -10,13 +10,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.meant_units import dimension_of, same_prefix
 from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
 from lawdsl.data.bad_lines import with_bad_lines
@@ -35,7 +35,14 @@ from lawdsl.data.weights_and_runs import (
     run_numbers,
     with_weights,
 )
-from lawdsl.law.law import Bound, Law, Quantity, unit_text
+from lawdsl.law.quantities import unit_text
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from lawdsl.law.law import Bound, Law, Quantity
+else:
+    sp = lazy_module("sympy")
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

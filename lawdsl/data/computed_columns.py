@@ -23,7 +23,6 @@ from lawdsl.core.units import is_unit
 from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language import tree
-from lawdsl.language.foreign_formula import read_foreign_formula
 from lawdsl.language.keywords import nearest
 
 Array = NDArray[np.float64]
@@ -90,7 +89,11 @@ def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
             place = f"{table.name} column {source}"
             raise LawdslError(Diagnostic("D0112", message, place=place, help=help))
         return table.columns[source], unit
+    if source.isidentifier():
+        return None  # a name, which is no formula
     try:
+        from lawdsl.language.foreign_formula import read_foreign_formula  # loads the parser
+
         formula = read_foreign_formula(source).formula
     except LawdslError:
         return None

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.table import Table, number
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 _LINE = re.compile(r"setting\s+(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>\S+)(\s+unit\s+(?P<unit>.+))?")
 

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,10 @@ from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.drafts.column_names import logarithm_of_name, read_name
 from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.quantities import unit_text
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.units import size_and_dimension
@@ -11,7 +12,9 @@ from lawdsl.data.drafts.column_names import read_name
 from lawdsl.data.missing_columns import QUANTITY_OF, binding
 from lawdsl.data.table import Table, number
 from lawdsl.language.keywords import nearest
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 
 def unknown_variables(

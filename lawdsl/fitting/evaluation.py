@@ -5,13 +5,15 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
+
+if TYPE_CHECKING:
+    from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 
 Array = NDArray[np.float64]
 

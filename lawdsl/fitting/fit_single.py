@@ -80,6 +80,8 @@ from lawdsl.proof.identifiability import Freedom, findings
 
 Array = NDArray[np.float64]
 
+# a note of findings about directions, where the search has not ended in a minimum
+NOT_AT_A_MINIMUM = "so it is where the search stopped, which is no minimum (F0105)"
 CLAIM_REFITS = 3  # refits, each with further bounds, to satisfy all claims
 
 
@@ -202,6 +204,10 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     undetermined_findings, undetermined = undetermined_directions(
         law, problem, theta, bounds, task.other_points, without(unidentifiable, flat), exchanged
     )
+    if not best.converged:
+        undetermined_findings = [
+            replace(d, notes=(*d.notes, NOT_AT_A_MINIMUM)) for d in undetermined_findings
+        ]
     undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
@@ -443,7 +449,9 @@ def _search_findings(
         message = f"the search stopped early: {best.reason}"
         help = "start elsewhere, or ask for more starts"
         if undetermined_findings:
-            help = "it wanders where the data say nothing (F0101); measure there first"
+            help = (
+                "it stopped where the data say nothing (F0101): start elsewhere, or measure there"
+            )
         diagnostics.append(Diagnostic("F0105", message, help=help))
     return diagnostics
 

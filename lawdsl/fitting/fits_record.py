@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.measured_variables import Measured
@@ -12,7 +13,9 @@ from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import StoredRecord, altered, read_again
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.printer import with_subscripts
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.extrapolation.assess import horizon_of, widening_of_horizon
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
-from lawdsl.fitting.extrapolation.horizon import Horizon, law_error_text
+from lawdsl.fitting.extrapolation.horizon import Horizon, horizon_of, law_error_text
+from lawdsl.fitting.extrapolation.rolled_check import widening_of_horizon
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.prediction_bands import Band

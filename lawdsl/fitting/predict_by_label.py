@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PLAIN_ARRAYS, missing_band_diagnostic
 from lawdsl.fitting.result import Fit
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 PART_WARNING_CODES = (

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.printer import print_unit
 from lawdsl.language.symbols import Symbol
-from lawdsl.law.law import unit_text
+from lawdsl.law.quantities import unit_text
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.result_by_label import Fits
 
 Factors = tuple[tuple[str, int], ...]
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.compiling.model import EVERY_ROW, Model, Values
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.local_model import LocalModel
@@ -31,7 +30,10 @@ from lawdsl.fitting.transforms import (
     to_parameters,
     with_slopes,
 )
-from lawdsl.language.resolver import Objective
+from lawdsl.language.symbols import Objective
+
+if TYPE_CHECKING:
+    from lawdsl.compiling.indexed_model import ArrayModel
 
 Array = NDArray[np.float64]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -17,10 +16,9 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.extrapolation.assess import LEVEL
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
-from lawdsl.fitting.extrapolation.horizon import Horizon, beyond_horizon
+from lawdsl.fitting.extrapolation.horizon import LEVEL, Horizon, beyond_horizon
 from lawdsl.fitting.extrapolation.range_warnings import (
     NO_INTERVAL,
     departure_warning,
@@ -28,11 +26,9 @@ from lawdsl.fitting.extrapolation.range_warnings import (
     range_advice,
 )
 from lawdsl.fitting.fit_record import FitRecord
-from lawdsl.fitting.fitted_expression import fitted_expression
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.intervals_beyond import AssumedError, half_widths, horizon_with
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
-from lawdsl.fitting.parameter_intervals import parameter_intervals
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
@@ -42,7 +38,6 @@ from lawdsl.fitting.prediction_bands import (
     plain_band,
     undetermined_prediction_warning,
 )
-from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.storage import (
     FIT_SCHEMA,
@@ -53,12 +48,16 @@ from lawdsl.fitting.storage import (
     read_at_labels,
     read_with_parameters,
 )
-from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED
 from lawdsl.language.symbols import Objective
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from lawdsl.fitting.preparation.build_problem import CompiledLaw
+    from lawdsl.law.law import Law
 
 OUTSIDE_FITTED_RANGE = "F0109"
 
@@ -94,6 +93,8 @@ class Fit(FitRecord, Presented, Exportable):
         spread = names if self.spread is None else set(self.spread.names)
         if not names <= spread <= names | set(self.held):
             raise altered("it says the errors of other parameters")
+        from lawdsl.fitting.stored_consistency import check_stored
+
         check_stored(self, law)
         return law
 
@@ -105,6 +106,8 @@ class Fit(FitRecord, Presented, Exportable):
         Raises:
             LawdslError: the law of the fit was altered.
         """
+        from lawdsl.fitting.fitted_expression import fitted_expression
+
         return fitted_expression(self.read_law(), self.values)
 
     def __call__(self, /, **values: ArrayLike) -> Any:
@@ -297,6 +300,8 @@ class Fit(FitRecord, Presented, Exportable):
         Raises:
             LawdslError: a discrepancy outside 0 to 1 (F0133).
         """
+        from lawdsl.fitting.parameter_intervals import parameter_intervals
+
         return parameter_intervals(self, self.read_law(), discrepancy)
 
     def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
@@ -354,6 +359,8 @@ class Fit(FitRecord, Presented, Exportable):
         # these laws differ in the names of their free parameters
         form = (*(q.name for q in law.parameters), log)
         if form not in self._compiled:
+            from lawdsl.fitting.preparation.build_problem import compile_law
+
             self._compiled[form] = compile_law(law, log)
         return self._compiled[form]
 

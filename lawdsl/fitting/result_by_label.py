@@ -290,7 +290,20 @@ def load_fit(path: str | Path) -> Fit | Fits:
     Raises:
         LawdslError: the file does not exist, or is not a fit.
     """
-    return load(path, _either)
+    return fit_of(path, None)
+
+
+def fit_of(path: str | Path, text: str | None) -> Fit | Fits:
+    """A fit, or the fits of a law with index sets, from the text of its file.
+
+    Args:
+        path: the path of the file.
+        text: the text; None if it has not been read.
+
+    Raises:
+        LawdslError: the file does not exist, or is not a fit.
+    """
+    return load(path, _either, text)
 
 
 def _either(content: Any) -> Fit | Fits:

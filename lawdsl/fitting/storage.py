@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import similar_file, write
@@ -15,10 +15,10 @@ from lawdsl.core.records import OneOf, read as read_record
 from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
-from lawdsl.language.kept_texts import law_finder
-from lawdsl.language.library import shipped
-from lawdsl.language.symbols import Declarations
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.language.symbols import Declarations
+    from lawdsl.law.law import Law
 
 FIT_SCHEMA = 2
 FITS_SCHEMA = "fits 1"  # of a law with index sets
@@ -103,20 +103,30 @@ OTHER_FILES = {
 """Ending of files that are no fits -> what they are, and what to do."""
 
 
-def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
+def content_of(text: str) -> Any:
+    """The plain data in the text of a file.
+
+    Raises:
+        ValueError, RecursionError: it is not JSON.
+    """
+    return json.loads(text, parse_constant=_refuse)
+
+
+def load(path: str | Path, build: Callable[[Any], Kept], text: str | None = None) -> Kept:
     """Read a file and build a record from its content.
 
     Args:
         path: the path of a file written by `save`.
         build: the function from plain data to a record; its exceptions for data of another form
             become LawdslError.
+        text: the text of the file, if it has been read.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.
     """
     help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     try:
-        return build(json.loads(read(Path(path)), parse_constant=_refuse))
+        return build(content_of(read(Path(path)) if text is None else text))
     except LawdslError as error:
         raise LawdslError([replace(d, place=str(path)) for d in error.diagnostics]) from None
     except OSError as error:
@@ -124,7 +134,7 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
         similar = similar_file(Path(path)) if isinstance(error, FileNotFoundError) else None
         if similar is not None:
             help = f"did you mean {similar}?"
-        elif isinstance(error, FileNotFoundError) and str(path) in shipped():
+        elif isinstance(error, FileNotFoundError) and _is_shipped(str(path)):
             reason = "it is a law"
             help = f"fit the law first: `lawdsl fit {path} DATA -o FIT.json`"
     except json.JSONDecodeError as error:
@@ -219,6 +229,8 @@ def read_again(fitted: FittedLaw) -> Law:
     Raises:
         LawdslError: its texts do not give that law.
     """
+    from lawdsl.law.law import Law  # the algebra of laws loads slowly
+
     return fitted.changes.apply(Law(declarations(fitted)))
 
 
@@ -264,6 +276,8 @@ def declarations(law: FittedLaw) -> Declarations:
     Raises:
         LawdslError: the texts do not give that law.
     """
+    from lawdsl.language.kept_texts import law_finder
+
     return law_finder(law.texts, "fit", altered)(law.name)
 
 
@@ -271,6 +285,13 @@ def altered(why: str) -> LawdslError:
     """The error for a fit whose parts are inconsistent."""
     help = "make the fit again: `lawdsl fit LAW DATA -o FIT.json`"
     return LawdslError(Diagnostic("F0108", f"the fit has been altered: {why}", help=help))
+
+
+def _is_shipped(name: str) -> bool:
+    """Whether a law of this name ships."""
+    from lawdsl.language.library import shipped  # reads laws, which loads their parser
+
+    return name in shipped()
 
 
 def _refuse(constant: str) -> float:

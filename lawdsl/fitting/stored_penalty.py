@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.penalty import NoiseScale, Penalty
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 
 def penalty_of(fit: FitRecord, law: Law, share: float = 1.0) -> Penalty | None:

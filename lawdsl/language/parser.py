@@ -13,23 +13,19 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cache
-from importlib.resources import as_file, files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
-from lawdsl.language import size_limits
+from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.language import parser_tables, size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.foreign_functions import IMPORTED
-from lawdsl.language.foreign_lines import SEVERAL_LINES_RULES, WHOLE_LINE_RULES
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
-from lawdsl.language.suggestions import advised, sensible, with_suggestion
-from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import (
     Definition,
     Formula,
@@ -41,7 +37,21 @@ from lawdsl.language.tree import (
     children,
     walk,
 )
-from lawdsl.language.whole_lines import Line, explained
+
+if TYPE_CHECKING:
+    from lawdsl.language import (
+        foreign_functions,
+        foreign_lines,
+        suggestions,
+        syntax_errors,
+        whole_lines,
+    )
+else:  # they explain mistakes, of which most texts have none
+    foreign_functions = lazy_module("lawdsl.language.foreign_functions")
+    foreign_lines = lazy_module("lawdsl.language.foreign_lines")
+    suggestions = lazy_module("lawdsl.language.suggestions")
+    syntax_errors = lazy_module("lawdsl.language.syntax_errors")
+    whole_lines = lazy_module("lawdsl.language.whole_lines")
 
 MAX_MISTAKES_IN_LINE = 20  # that are corrected together
 MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a correction
@@ -50,19 +60,8 @@ ANYTHING = "*"  # among the unread names: any name may have been declared
 
 @cache
 def grammar() -> Lark:
-    """The parser made from `grammars/law.lark`.
-
-    Never `cache=True`: that would unpickle a file with a guessable name.
-    """
-    with as_file(files("lawdsl.grammars") / "law.lark") as path:
-        return Lark(
-            path.read_text(encoding="utf-8"),
-            parser="lalr",
-            lexer="basic",
-            start="statement",
-            transformer=Builder(),
-            maybe_placeholders=True,
-        )
+    """The parser made from `grammars/law.lark`."""
+    return parser_tables.parser(Builder())
 
 
 @cache
@@ -111,7 +110,9 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
                     unread_names.add(ANYTHING)  # what the extended law declares
                 illegal_here = any(token.type == "ILLEGAL" for token in line.tokens)
                 if illegal_here and meant is None:
-                    diagnostics = with_suggestion(diagnostics, line.tokens, source, _parses, _lexed)
+                    diagnostics = suggestions.with_suggestion(
+                        diagnostics, line.tokens, source, _parses, _lexed
+                    )
         lines.append(SourceLine(statement, line.above, line.behind, line.gap))
         if len(diagnostics) > size_limits.MAX_ERRORS:
             diagnostics.append(too_many(source))
@@ -136,11 +137,12 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
         return None
     kind = section_of_text(source.text)
     words = words[:-1] if len(words) > 1 and words[-1].value == ";" else words
-    whole = Line(
+    whole = whole_lines.Line(
         text.rstrip().rstrip(";").rstrip(), words, source.text, span.start, kind, _parses, _formula
     )
-    rules = SEVERAL_LINES_RULES if "\n" in whole.text else WHOLE_LINE_RULES
-    found = explained(whole, rules, source)
+    several = "\n" in whole.text
+    rules = foreign_lines.SEVERAL_LINES_RULES if several else foreign_lines.WHOLE_LINE_RULES
+    found = whole_lines.explained(whole, rules, source)
     return None if found is None else (Span(span.start, span.start + len(text)), list(found))
 
 
@@ -157,7 +159,7 @@ def _extends(tokens: Sequence[Token], source: Text) -> bool:
         "using",
         "use",
     )
-    of_python = len(tokens) > 1 and str(tokens[1]) in IMPORTED
+    of_python = len(tokens) > 1 and str(tokens[1]) in foreign_functions.IMPORTED
     law = section_of_text(source.text) == "law"
     return law and str(tokens[0]).lower() in words and not of_python
 
@@ -242,7 +244,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if line.broken is not None:
         broken = line.broken.to_diagnostic(source)
         if line.tokens[0].value in PLACED["simplex"][0]:  # an interval such as [0, 1[
-            broken = advised(broken, line.tokens, None, _parses, source)
+            broken = suggestions.advised(broken, line.tokens, None, _parses, source)
         return None, [broken]
     long = list(_long_names(line.tokens, source))
     if long:
@@ -251,9 +253,9 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     tree, failed, previous = _tree_of(tokens)
     if failed is not None:
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
-        message = unexpected(failed, accepted, tokens, source)
+        message = syntax_errors.unexpected(failed, accepted, tokens, source)
         corrected = _corrected(message.edits, tokens, source) if message.edits else None
-        return None, [advised(message, tokens, corrected, _parses, source)]
+        return None, [suggestions.advised(message, tokens, corrected, _parses, source)]
     mistakes = list(_out_of_bounds(tree, source))
     return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
 
@@ -298,12 +300,12 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
         text = _edited(text, moved)
         failed = _first_failure(text)
         if failed is None:
-            return text if sensible(text) else None
+            return text if suggestions.sensible(text) else None
         token, line, accepted = failed
         if token is None:
             return None
         # the section decides about some advice
-        message = unexpected(token, accepted, line, Text("", text + "\n" + head))
+        message = syntax_errors.unexpected(token, accepted, line, Text("", text + "\n" + head))
         place = token.start_pos if token.type != "$END" else len(text)
         if not message.edits or (place or 0) <= reached:
             return None

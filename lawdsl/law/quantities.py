@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import sympy as sp
-
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.language.constants import value
 from lawdsl.language.printer import print_formula, print_unit
 from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, UnitOf
 
-Build = Callable[[Formula], sp.Expr]  # a formula of the law as an expression
+if TYPE_CHECKING:
+    import sympy as sp
+
+    Build = Callable[[Formula], sp.Expr]  # a formula of the law as an expression
+else:
+    sp = lazy_module("sympy")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         FittedPriors,
         Intervals,
     )
+    from lawdsl.language.symbols import Declarations
     from lawdsl.law.law import Law
     from lawdsl.proof.verdict import Check, Verdict
 
@@ -109,7 +110,10 @@ def _borderless_table(*headers: str) -> Table:
 
 
 def show_laws(
-    laws: Sequence[Law], questions: Mapping[str, str], pipelines: Sequence[str], out: Console
+    laws: Sequence[Declarations],
+    questions: Mapping[str, str],
+    pipelines: Sequence[str],
+    out: Console,
 ) -> None:
     """Print the shipped laws and questions, one row each, and the names of the pipelines.
 
@@ -123,9 +127,9 @@ def show_laws(
 
     table = _borderless_table("law", "title", "formula")
     for law in laws:
-        formula = law.declarations.output.formula
+        formula = law.output.formula
         assert formula is not None
-        equation = f"{law.declarations.output.text} = {print_formula(formula)}"
+        equation = f"{law.output.text} = {print_formula(formula)}"
         table.add_row(law.name, Text(printable(law.title)), Text(equation))
     out.print(table)
     out.print()

@@ -22,10 +22,10 @@ from lawdsl.figures.held_out_rows import larger_runs
 from lawdsl.figures.measured_range import cautions
 from lawdsl.figures.measured_rows import MeasuredRows, measured_rows, median_distance
 from lawdsl.figures.options import number_of
-from lawdsl.fitting.extrapolation.assess import LEVEL, model_of_horizon
+from lawdsl.fitting.extrapolation.assess import model_of_horizon
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
-from lawdsl.fitting.extrapolation.horizon import MAX_DECADES, Horizon, path_of
+from lawdsl.fitting.extrapolation.horizon import LEVEL, MAX_DECADES, Horizon, path_of
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.prediction_bands import missing_band_diagnostic, missing_rows_diagnostic
 from lawdsl.fitting.result import Fit

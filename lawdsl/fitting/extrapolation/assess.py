@@ -14,7 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
-from lawdsl.fitting.extrapolation.horizon import Horizon, trust_horizon
+from lawdsl.fitting.extrapolation.horizon import Horizon, horizon_of
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.extrapolation.result import Extrapolation
 from lawdsl.fitting.extrapolation.rolled_check import (
@@ -22,7 +22,7 @@ from lawdsl.fitting.extrapolation.rolled_check import (
     RolledCut,
     rms_z,
     rolled_cuts,
-    widening,
+    widening_of_horizon,
 )
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -31,7 +31,6 @@ from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.95  # level of the intervals that define the horizon
 # codes of errors because of which the minimum, or the law, does not describe the rows
 NO_FIT_CODES = ("F0101", "F0105", "F0112")
 NO_SIZE = "no variable of the law measures the size of a run"
@@ -78,16 +77,6 @@ def model_of_horizon(model: LawErrorModel, cuts: tuple[RolledCut, ...]) -> LawEr
     return model.widened(widening_of_horizon(cuts))
 
 
-def widening_of_horizon(cuts: tuple[RolledCut, ...]) -> float:
-    """The factor by which the error of the law is widened in a trust horizon: 1 unless the rolled
-    check fails.
-
-    Args:
-        cuts: the cuts of the rolled check.
-    """
-    return widening(cuts) if rms_z(cuts) > MAX_RMS_Z else 1.0
-
-
 def extrapolation_findings(
     extrapolation: Extrapolation | None,
     required: float | None,
@@ -114,25 +103,6 @@ def extrapolation_findings(
         horizon = None if extrapolation is None else extrapolation.horizon
         findings += horizon_finding(horizon, required, missing or NO_SIZE)
     return findings
-
-
-def horizon_of(
-    surface: FittedSurface, covariance: Covariance, model: LawErrorModel | None
-) -> Horizon | None:
-    """The trust horizon of a fit.
-
-    Args:
-        surface: the fitted law and its rows.
-        covariance: the covariance of the fitted parameters.
-        model: the error of the law, conditioned on the rows; None if the law is assumed to be
-            correct.
-    """
-
-    def noise_errors(columns: Array) -> Array:
-        with np.errstate(all="ignore"):  # an extrapolated law may have no value
-            return covariance.errors(surface.at(columns).slopes(surface.theta[None])[1][0])
-
-    return trust_horizon(surface, model, covariance.quantile(LEVEL), noise_errors)
 
 
 def rolled_check(

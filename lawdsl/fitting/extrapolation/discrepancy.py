@@ -24,9 +24,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
+from lawdsl.fitting.extrapolation.triangular import solve_lower
 from lawdsl.fitting.intervals.covariance import column_norms
 
 Array = NDArray[np.float64]
@@ -184,12 +184,12 @@ class Discrepancy:
         (rows, directions).
         """
         changes = self.rows.jacobian @ self.rows.directions
-        return np.asarray(solve_triangular(self._cholesky_factor, changes, lower=True))
+        return np.asarray(solve_lower(self._cholesky_factor, changes))
 
     @cached_property
     def _whitened_residuals(self) -> Array:
         """The residuals, whitened by the root, shape (rows,)."""
-        return np.asarray(solve_triangular(self._cholesky_factor, self.rows.deviations, lower=True))
+        return np.asarray(solve_lower(self._cholesky_factor, self.rows.deviations))
 
     @cached_property
     def _covariance_of_changes(self) -> Array:
@@ -237,9 +237,7 @@ class Discrepancy:
             mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
-            whitened = solve_triangular(
-                self._cholesky_factor, cross, lower=True, check_finite=False
-            )
+            whitened = solve_lower(self._cholesky_factor, cross, check_finite=False)
             variance = self.amplitude**2 * kernel_diagonal(z) - np.einsum(
                 "ij,ij->j", whitened, whitened
             )
@@ -266,9 +264,7 @@ class Discrepancy:
             mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
-            whitened = solve_triangular(
-                self._cholesky_factor, cross, lower=True, check_finite=False
-            )
+            whitened = solve_lower(self._cholesky_factor, cross, check_finite=False)
             joint = self.amplitude**2 * kernel(z, z) - whitened.T @ whitened
             mean += (self._whitened_residuals - self._whitened_jacobian @ estimate) @ whitened
             changes = changes - whitened.T @ self._whitened_jacobian
@@ -374,10 +370,10 @@ class _MarginalLikelihood:
         weights = np.ones(len(explained)) if rows.weights is None else rows.weights
         unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
         factor = np.linalg.cholesky(unit)
-        inner = solve_triangular(factor, explained, lower=True)
-        inner = solve_triangular(factor, inner.T, lower=True)
+        inner = solve_lower(factor, explained)
+        inner = solve_lower(factor, inner.T)
         values, vectors = np.linalg.eigh(inner)
-        squares = (vectors.T @ solve_triangular(factor, rows.deviations, lower=True)) ** 2
+        squares = (vectors.T @ solve_lower(factor, rows.deviations)) ** 2
         half_log_determinant = float(np.sum(np.log(np.diag(factor))))
         return cls(np.maximum(values, 0.0), squares, half_log_determinant)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.language.symbols import Objective
-from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

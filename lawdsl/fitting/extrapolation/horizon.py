@@ -26,11 +26,13 @@ from lawdsl.fitting.diagnostics.design import Ray, rays
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.options import LARGEST_HORIZON
 from lawdsl.law.quantities import unit_text
 
 Array = NDArray[np.float64]
 
+LEVEL = 0.95  # level of the intervals that define the horizon
 TOLERANCES = (0.01, 0.02, 0.05)
 WITHIN = 0.02  # predictions known within this need no warning
 MAX_DECADES = float(np.log10(LARGEST_HORIZON))
@@ -296,6 +298,25 @@ def trust_horizon(
             else (model.discrepancy.amplitude, model.discrepancy.widening)
         ),
     )
+
+
+def horizon_of(
+    surface: FittedSurface, covariance: Covariance, model: LawErrorModel | None
+) -> Horizon | None:
+    """The trust horizon of a fit.
+
+    Args:
+        surface: the fitted law and its rows.
+        covariance: the covariance of the fitted parameters.
+        model: the error of the law, conditioned on the rows; None if the law is assumed to be
+            correct.
+    """
+
+    def noise_errors(columns: Array) -> Array:
+        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            return covariance.errors(surface.at(columns).slopes(surface.theta[None])[1][0])
+
+    return trust_horizon(surface, model, covariance.quantile(LEVEL), noise_errors)
 
 
 def _ray(surface: FittedSurface, chosen: Sequence[int]) -> Ray | None:

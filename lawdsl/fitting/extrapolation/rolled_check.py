@@ -143,3 +143,13 @@ def _cut_z(
         variances += error.levels.noise**2 * (1 / surface.weights[above] - 1)
     squares = (missed**2 / variances)[determined]
     return float(np.sqrt(np.mean(squares))) if np.all(np.isfinite(squares)) else None
+
+
+def widening_of_horizon(cuts: tuple[RolledCut, ...]) -> float:
+    """The factor by which the error of the law is widened in a trust horizon: 1 unless the rolled
+    check fails.
+
+    Args:
+        cuts: the cuts of the rolled check.
+    """
+    return widening(cuts) if rms_z(cuts) > MAX_RMS_Z else 1.0

@@ -8,7 +8,7 @@ would be too small. Directions of infinite error, which no row determines, are s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Covariance:
         scale: the change of each parameter alone that changes the weighted sum of squares of the
             residuals by 1, shape (p,); 1 for a parameter without any effect.
         dof: the degrees of freedom; the interval is value ± quantile(level)·error.
+        quantiles: level -> its quantile, where it is known already.
     """
 
     names: tuple[str, ...]
@@ -55,6 +56,7 @@ class Covariance:
     null_space: Array
     scale: Array
     dof: float
+    quantiles: Mapping[float, float] = field(default_factory=dict, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Covariance):
@@ -106,7 +108,8 @@ class Covariance:
         Args:
             level: 0.95 for 95 % intervals.
         """
-        return float(student_quantile((1 + level) / 2, self.dof))
+        known = self.quantiles.get(level)
+        return float(student_quantile((1 + level) / 2, self.dof)) if known is None else known
 
     def draws(self, count: int, seed: int) -> Array:
         """Draw deviations of the parameters from the fit, by the multivariate t distribution.

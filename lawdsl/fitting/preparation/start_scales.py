@@ -102,6 +102,8 @@ class _ExpressionTraversal:
             self.visit(part)
         if isinstance(node, sp.Add):
             self._draw_location(node)
+        if isinstance(node, sp.Pow) and isinstance(node.base, sp.Add):
+            self._scale_to_other_terms(node.base)
 
     def _is_involved(self, exponent: sp.Expr) -> bool:
         """Whether an exponent depends on parameters and on the data."""
@@ -203,6 +205,29 @@ class _ExpressionTraversal:
         low, high = np.min(on_rows), np.max(on_rows)
         if np.isfinite(low + high) and low < high:
             self._set(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
+
+    def _scale_to_other_terms(self, total: sp.Add) -> None:
+        """Scale the terms of a denominator, or of another power of a sum, to its other terms: b and
+        c in 1/(1 + b*x + c*x^2), whatever the unit of x, and d in 1/(d + x^k).
+        """
+        terms, others = {}, []
+        for term in total.args:
+            symbols = term.free_symbols & self.numbers.keys()
+            only = next(iter(symbols)) if len(symbols) == 1 else None
+            is_coefficient = only is not None and only not in sp.diff(term, only).free_symbols
+            if only is None or not is_coefficient or only in self.drawn or only in terms:
+                others.append(term)
+            else:
+                terms[only] = term
+        if not terms or not others:
+            return
+        reference = np.mean(np.abs(self._values_on_rows(sp.Add(*others))), axis=1)
+        for symbol, term in terms.items():
+            slope = np.mean(np.abs(self._values_on_rows(sp.diff(term, symbol))), axis=1)
+            size = self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_TERM_SPREAD), len(slope))
+            with np.errstate(all="ignore"):
+                value = reference / slope * np.exp(size)
+            self._set(symbol, value * self.rng.choice([-1.0, 1.0], len(slope)))
 
     def _values_on_rows(self, formula: sp.Expr) -> Array:
         """The values of a part of the expression for all draws, shape (draws, rows)."""

@@ -2,7 +2,11 @@
 agree.
 
 A local search runs from each start (`descent`). While fewer than five starts agree on the best
-minimum, starts are added in rounds of growing size.
+minimum, starts are added in rounds of growing size, some of them scanned (`scan`), and the best few
+minima are refined and perturbed (`improvement`). Starts that agree on a plateau count once
+(`evidence`); where the rows do not determine the parameters at the minimum on which starts agree, or
+the first round did not agree, a lower one is looked for before the search ends. The last stage of
+every search, from one start or many, is a trust region with exact derivatives.
 """
 
 from __future__ import annotations
@@ -21,9 +25,13 @@ from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
+from lawdsl.fitting.solvers.evidence import determines, is_plateau
+from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
+from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
+from lawdsl.fitting.solvers.scan import scan
 from lawdsl.fitting.solvers.solver import (
     MINIMUM,
     OUT_OF_STEPS,
@@ -49,8 +57,12 @@ START_ROUNDS = (24, 72, 288, 1152)
 AGREEING_STARTS = 5
 # evaluations for the best start, if Newton's method has not converged
 EXTRA_EVALUATIONS = 600
-# relative to the measurements: a smaller change of the predictions is rounding error
-PREDICTION_RTOL = 1e-12
+# relative to the objective: a minimum from which the last stage gains less is confirmed
+CONFIRMED_RTOL = 1e-9
+# starts whose parameters are scanned, and what is added to the seed for their draws
+SCANNED_STARTS, CHALLENGE = 16, 101
+# rounds of perturbations of the best minima, while too few starts agree
+PERTURBATION_ROUNDS = 3
 # starts for the fit of the logarithm of the law
 LOG_LAW_STARTS = 6
 # number of minima of a smooth loss from which that of a loss with a kink is searched
@@ -175,8 +187,7 @@ def _optimum(
     if not np.isfinite(best.loss):
         raise no_value_error(law, sample, seed)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
-    if not best.converged:
-        best = _continued(sample, best, by_one)
+    best = _continued(sample, best, by_one)
     if sample is not problem:
         # the minimum on the sample is only close to that on all rows
         points, _, converged, _ = newton_batch(project(problem), best.point[None])
@@ -220,20 +231,26 @@ def _from_one(
 
 
 def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solution:
-    """The solution of a trust region that continues where Newton's method has used up its steps in
-    a curved valley; with priors, that of further Newton steps.
+    """The last stage of every search: a trust region with exact derivatives, which goes on where
+    Newton's method has used up its steps in a curved valley, and confirms a minimum in one step;
+    with many parameters, that of SciPy or, with priors, of further Newton steps.
     """
+    if can_improve(problem):
+        continued = exact_trust_region(project(problem), best.point)
+        # what a minimum gains is rounding, unless it is none
+        limit = best.loss * (1 - CONFIRMED_RTOL) - problem.exact if best.converged else best.loss
+        return continued if continued.loss <= limit else best
+    if best.converged:
+        return best
     if problem.penalty is not None:
         points, losses, done, _ = newton_batch(
             project(problem), best.point[None], limit=EXTRA_EVALUATIONS
         )
-        if not losses[0] <= best.loss:
-            return best
-        reason = ENDS[bool(done[0])]
-        return Solution(points[0], float(losses[0]), bool(done[0]), reason)
-    (continued,) = trust_region(
-        problem, best.point[None], replace(options, evaluations=EXTRA_EVALUATIONS)
-    )
+        continued = Solution(points[0], float(losses[0]), bool(done[0]), ENDS[bool(done[0])])
+    else:
+        (continued,) = trust_region(
+            problem, best.point[None], replace(options, evaluations=EXTRA_EVALUATIONS)
+        )
     return continued if continued.loss <= best.loss else best
 
 
@@ -255,7 +272,7 @@ def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
     best = min(reached, key=lambda d: d.loss)
     limit = best.loss + max(SAME_MINIMUM_RTOL * abs(best.loss), problem.exact)
     equal = [d for d in reached if d.loss <= limit]
-    if not np.isfinite(best.loss) or _is_flat(problem, best.point):
+    if not np.isfinite(best.loss) or is_plateau(problem, best.point):
         return min(len(equal), 1)
     ends = {id(d): d for d in equal}  # starts in one basin share one solution
     same_predictions = predict_alike(
@@ -263,19 +280,6 @@ def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
     )
     same = {number for number, is_same in zip(ends, same_predictions, strict=True) if is_same}
     return sum(id(d) in same for d in equal)
-
-
-def _is_flat(problem: Problem, free: Array) -> bool:
-    """Whether no parameter that is searched for affects the predictions at a point."""
-    moving = [i for i in range(problem.parameters) if i not in problem.linear]
-    # a parameter of a condition has its effect between rows, without a slope
-    if not moving or problem.model.piecewise:
-        return False
-    theta = to_parameters(problem.transforms, free[None])
-    slopes = problem.slopes(theta)[1][0][:, moving]
-    size = 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
-    unit = np.maximum(np.abs(theta[0, moving]), 1.0)
-    return not np.any(np.abs(slopes) * unit > PREDICTION_RTOL * size)
 
 
 def _rounds(starts: Starts) -> tuple[int, ...]:
@@ -304,14 +308,77 @@ def _from_chosen_starts(
     reached: list[Solution] = []
     for number, count in enumerate(rounds):
         free = chosen_starts(law, form, count, seed + number)
+        if number > 1 and can_improve(form):
+            chosen = np.arange(len(free)) % max(1, len(free) // SCANNED_STARTS) == 0
+            free[chosen] = scan(form, free[chosen], np.random.default_rng((seed, number, 5)))
         if len(free):
             reached += descend(form, free, progress, solvers)
         if number == 0 and from_log_law:
             reached += _from_log_law(law, problem, seed, solvers)
-        if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
+        if not reached:
+            continue
+        if number > 0 and _count_agreeing(problem, reached) < AGREEING_STARTS:
+            reached = _improved(form, problem, reached, seed + number, solvers)
+        if _count_agreeing(problem, reached) < AGREEING_STARTS:
+            continue
+        if len(rounds) == 1:
+            break
+        reached, is_lower = _challenged(law, form, reached, number, seed, solvers)
+        if not is_lower:
             break
     if not reached:
         raise no_value_error(law, problem, seed)
+    return reached
+
+
+def _challenged(
+    law: PreparedLaw,
+    form: Problem,
+    reached: list[Solution],
+    number: int,
+    seed: int,
+    solvers: tuple[Solver, Solver],
+) -> tuple[list[Solution], bool]:
+    """The solutions after an attempt to find a lower one than that on which starts agree; and whether
+    there is one.
+
+    It is attempted where the rows do not determine the parameters at the minimum, since starts at
+    the wrong scale may agree where the law has lost some of its terms, and where the starts of the
+    first round did not agree.
+    """
+    best = min(reached, key=lambda d: d.loss)
+    if not can_improve(form) or best.loss <= form.exact:
+        return reached, False
+    if number == 0 and determines(form, best.point):
+        return reached, False
+    drawn = chosen_starts(law, form, SCANNED_STARTS, seed + CHALLENGE)
+    rng = np.random.default_rng((seed, number, 4))
+    scanned = scan(form, drawn, rng)
+    found = descend(form, scanned, None, solvers) if len(scanned) else []
+    if number > 0:
+        found += perturb_best(form, reached, rng, solvers)
+    lowest = min((d.loss for d in found), default=np.inf)
+    if lowest < best.loss * (1 - SAME_MINIMUM_RTOL):
+        return [*reached, *found], True
+    return reached, False
+
+
+def _improved(
+    form: Problem,
+    problem: Problem,
+    reached: list[Solution],
+    seed: int,
+    solvers: tuple[Solver, Solver],
+) -> list[Solution]:
+    """Better solutions from the best few, until enough starts lead to the same."""
+    if not can_improve(form):
+        return reached
+    rng = np.random.default_rng((seed, 3))
+    reached = refine_best(form, reached)
+    for _ in range(PERTURBATION_ROUNDS):
+        if _count_agreeing(problem, reached) >= AGREEING_STARTS:
+            break
+        reached = perturb_best(form, reached, rng, solvers)
     return reached
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import student_quantile
-from lawdsl.fitting.extrapolation.assess import LEVEL
+from lawdsl.fitting.extrapolation.horizon import LEVEL
 from lawdsl.fitting.extrapolation.range_warnings import departure_warning, known_departures, outside
 from lawdsl.solving.formulate.problem import FormulatedQuestion, LawInput
 from lawdsl.solving.law_error.law_values import PointValues
