@@ -120,10 +120,13 @@ def _shipped_folders(files: dict[str, Path]) -> set[Path]:
 
 
 def _inputs(question: str) -> set[str]:
-    """The names of the fits, inputs and settings of a question."""
+    """The names of the fits, inputs and settings of a question; none of one that cannot be read."""
     from lawdsl.language import library
 
-    parsed, _ = library.question(question)
+    try:
+        parsed, _ = library.question(question)
+    except LawdslError:
+        return set()
     kinds = ("given", "setting")
     return {*parsed.uses, *(symbol.name for kind in kinds for symbol in parsed.of_kind(kind))}
 

@@ -14,7 +14,7 @@ from lawdsl.language.keywords import KEYWORDS
 from lawdsl.language.whole_lines import Line, Meant, place
 
 DECLARATIONS = ("variable", "parameter", "given", "choose")
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NAME = r"[A-Za-z_]\w*(?:\[[\w, ]+\])?"
 NAMES = rf"{NAME}(?:\s*,\s*{NAME})*"
 LIMIT = rf"(?:{NUMBER}|zero|one|[A-Za-z_]\w*)"

@@ -10,6 +10,7 @@ MAX_LENGTH = 2000  # characters of a formula that is translated
 MAX_DEPTH = 40  # groups inside each other
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]*\.?[0-9]+|[^\W\d_]|\S")
+_POWER_OF_TEN = re.compile(r"[0-9][eE][-+]?[0-9]")  # which LaTeX has not: e would be a factor
 _LEFT_SIDE = re.compile(r"[\s$]*([A-Za-z]\w*)\s*\(([\w\s,]*)\)\s*=")
 _SKIPPED = ("$", r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\displaystyle")
 _SKIPPED_BEFORE_GROUPS = (
@@ -46,7 +47,7 @@ def from_latex(text: str) -> str | None:
     Args:
         text: the formula in LaTeX.
     """
-    if len(text) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH or _POWER_OF_TEN.search(text):
         return None
     left = _LEFT_SIDE.match(text)  # `L(N, D) =` is no product
     if left is not None:
@@ -114,7 +115,12 @@ class _Reader:
             quotient = f"{_bracketed(self._argument())}/{_bracketed(self._argument())}"
             return f"({quotient})" if self._peek() == "^" else quotient
         if token in _FUNCTIONS:
-            return self._call(_FUNCTIONS[token])
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise _Unread
+            called = self._call(token)
+            self.depth -= 1
+            return called
         if token in _CLOSING:
             return f"({self.formula(_CLOSING[token])})"
         if token in _SKIPPED_BEFORE_GROUPS and self._peek() == "{":
@@ -127,7 +133,10 @@ class _Reader:
             return token
         raise _Unread
 
-    def _call(self, function: str) -> str:
+    def _call(self, token: str) -> str:
+        function = _FUNCTIONS[token]
+        if token == r"\sqrt" and self._peek() == "[":  # another root
+            raise _Unread
         if function == "log" and self._peek() == "_":
             self._next()
             if self._argument() != "10":
@@ -140,8 +149,10 @@ class _Reader:
         return f"{function}({self._with_exponent(self._operand(self._next()))})"
 
     def _argument(self) -> str:
-        """A group in braces, or one token."""
+        """A group in braces, or one token: of a number its first digit."""
         token = self._next()
+        if token[:1].isdigit() and len(token) > 1:
+            raise _Unread
         return self.formula("}") if token == "{" else self._operand(token)
 
     def _subscripted(self, name: str) -> str:

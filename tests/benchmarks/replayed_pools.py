@@ -177,7 +177,7 @@ def _spread(pool: Pool, chosen: list[int], free: Mask, left: float) -> list[int]
 
 
 def _designed(amplitude: float) -> Choice:
-    """The batch of a design; with an amplitude of 0 the law is taken as right, and has no rival."""
+    """The batch of a design; with an amplitude of 0 the law is taken as right."""
 
     def choose(pool: Pool, chosen: list[int], free: Mask, left: float) -> list[int]:
         if not chosen:

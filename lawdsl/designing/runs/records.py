@@ -26,7 +26,7 @@ class TargetEstimate:
         value: by the present fits; None before the first run.
         half: half its 95 % interval, relative to the value: 0.02 for ± 2 %; infinite where the runs
             determine nothing; None before the first run. For a prediction it is the interval of what
-            a run there would measure.
+            a run there would measure, widened so that it holds 95 % with a confidence of 90 %.
         after: the same once the batch is measured, as expected.
         best: the same once every candidate is measured, as expected.
         noise: half the interval that is the noise of a run at the target, which no other run lowers;

@@ -56,7 +56,8 @@ def exact_trust_region(
         limit: the largest number of steps.
 
     Returns:
-        The solution; it is converged where the predicted decrease is one of rounding.
+        The solution; it is converged where the decrease that the quadratic model predicts is one of
+        rounding.
     """
     with np.errstate(all="ignore"):
         search = _Search(projected, start)
@@ -128,13 +129,13 @@ class _Search:
             self.converged = True
             return False
         if not predicted > 0:  # below the smallest number, or rounding
-            return self._stop(0.0)
+            return self._stop()
         move = np.zeros(len(self.moving))
         move[self.moving] = (self.vectors @ components) / self.scale
         excess = float(np.max(np.abs(move) / self.longest, initial=0.0))
         if excess > 1:  # the model is not used beyond a factor of e² in the distance from a bound
             self.radius = WITHIN_LONGEST * float(np.linalg.norm(components)) / excess
-            return True if self._shrunk() else self._stop(predicted)
+            return True if self._shrunk() else self._stop()
         trial = self._at(self.point.free[0] + move)
         self.evaluations += 1
         actual = self.loss - float(trial.state.loss[0])
@@ -154,19 +155,20 @@ class _Search:
         if len(self.history) > PROGRESS_STEPS:
             earlier = self.history[-1 - PROGRESS_STEPS]
             if earlier - self.loss <= PROGRESS_RTOL * self.loss:
-                return self._stop(predicted)
-        return self._shrunk() or self._stop(predicted)
+                return self._stop()
+        return self._shrunk() or self._stop()
 
     def _shrunk(self) -> bool:
         """Whether a step within the radius still changes the parameters."""
         size = np.linalg.norm(self.point.free[0][self.moving] * self.scale)
         return bool(self.radius > MIN_RADIUS_RTOL * max(float(size), 1e-300))
 
-    def _stop(self, predicted: float) -> bool:
-        """End the search where only rounding is left, or without a minimum."""
+    def _stop(self) -> bool:
+        """End the search: in a minimum where the model without a radius predicts a decrease that is one
+        of rounding. A decrease within the radius is no evidence, since the radius may be tiny.
+        """
         gain = float(np.sum(self.along**2 / np.maximum(np.abs(self.values), 1e-10))) / 2
-        limit = ROUNDING_DECREASE_RTOL * self.loss + self.problem.exact
-        self.converged = min(gain, abs(predicted)) <= limit
+        self.converged = gain <= ROUNDING_DECREASE_RTOL * self.loss + self.problem.exact
         return False
 
     def _components(self) -> tuple[Array, bool]:

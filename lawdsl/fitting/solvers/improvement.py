@@ -3,8 +3,8 @@
 Each of the best few minima is refined by a trust region, and then perturbed several times: along
 the directions to which the rows are least sensitive, and in single parameters by factors. The lowest
 minimum that is reached from one of its perturbations replaces it (basin hopping; Wales and Doye
-(1997), Journal of Physical Chemistry A 101). So each start keeps its own line of minima: where
-several lines end in the same minimum, they agree.
+(1997), Journal of Physical Chemistry A 101), for one of the starts that ended in it: what one search
+has found is evidence of one start.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def perturb_best(
         lowest = min(own, key=lambda d: d.loss, default=solution)
         if lowest.loss < solution.loss:
             replaced[id(solution)] = lowest
-    return refine_best(problem, [replaced.get(id(d), d) for d in reached])
+    # of the starts that share a solution one is replaced
+    return refine_best(problem, [replaced.pop(id(d), d) for d in reached])
 
 
 def _best(reached: list[Solution], factor: float) -> list[Solution]:

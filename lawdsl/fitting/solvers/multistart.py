@@ -356,7 +356,8 @@ def _challenged(
     scanned = scan(form, drawn, rng)
     found = descend(form, scanned, None, solvers) if len(scanned) else []
     if number > 0:
-        found += perturb_best(form, reached, rng, solvers)
+        known = {id(d) for d in reached}
+        found += [d for d in perturb_best(form, reached, rng, solvers) if id(d) not in known]
     lowest = min((d.loss for d in found), default=np.inf)
     if lowest < best.loss * (1 - SAME_MINIMUM_RTOL):
         return [*reached, *found], True
