@@ -17,12 +17,14 @@ from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers import improvement
 from lawdsl.fitting.solvers.evidence import determines, is_plateau
 from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.solvers.newton import newton
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.scan import scan
+from lawdsl.fitting.solvers.solver import MINIMUM, Solution
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.transforms import to_free
 from lawdsl.law.law import Law
@@ -115,6 +117,31 @@ def test_rows_determine_the_parameters_of_an_optimum_but_not_where_a_term_is_los
 
     assert determines(problem, to_free(problem.transforms, truth[None])[0])
     assert not determines(problem, to_free(problem.transforms, lost[None])[0])
+
+
+def test_what_one_perturbation_finds_is_evidence_of_one_start(monkeypatch: pytest.MonkeyPatch):
+    law, problem = posed(named("MGH09"))
+    point = chosen_starts(prepare(law), problem, 1, 0)[0]
+    shared = Solution(point, float(problem.losses(point[None])[0]), True, MINIMUM)
+    lower = replace(shared, loss=shared.loss / 2)
+    monkeypatch.setattr(improvement, "descend", lambda _, points, *__: [lower] * len(points))
+
+    reached = improvement.perturb_best(problem, [shared] * 30, np.random.default_rng(0))
+
+    assert [d.loss for d in reached].count(lower.loss) == 1
+
+
+def test_a_search_that_a_wall_stops_has_not_converged():
+    """Beyond a = 1 the law has no value at x = 10; up to there the objective decreases."""
+    law = law_of(
+        "variable x > 0\nparameter a > 0\nL = a*x + 1e-3*(10 - a*x)^2.5\nminimize squared(L)"
+    )
+    x = np.array([1.0, 2.0, 10.0])
+    problem = problem_of(law, x[None], 3 * x, chosen_objective(law, "squared", None))
+
+    end = exact_trust_region(project(problem), to_free(problem.transforms, np.array([[0.5]]))[0])
+
+    assert not end.converged
 
 
 def test_a_scan_finds_the_scale_of_a_parameter_and_the_place_of_a_peak():
