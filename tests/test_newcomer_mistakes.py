@@ -188,6 +188,12 @@ def test_branches_as_steps_or_in_per_cent(branches: list[object], steps: int | N
         (r"\sum_i x", None),
         ("{" * 100 + "}" * 100, None),
         ("^{2}", None),
+        ("N^{12}", "N**12"),
+        ("N^12", None),
+        (r"\frac12 E", None),
+        (r"\sqrt[3]{N}", None),
+        ("1.5e3 N", None),
+        (r"\ln" * 600 + " x", None),
     ],
 )  # fmt: skip
 def test_formulas_in_latex(latex: str, python: str | None):
