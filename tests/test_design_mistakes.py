@@ -171,3 +171,69 @@ def test_shares_of_a_target_sum_to_1_and_one_may_be_left_out():
         assert of(less).targets[0].half == pytest.approx(design.targets[0].half)
     said = refused(lambda: of(full | {"r[a]": 0.6}))
     assert said.code == "N0103" and "sum to 1.1" in said.message
+
+
+def test_a_name_that_the_law_of_a_fit_lacks(fit: Any):
+    said = refused(lambda: lawdsl.design(fit, runs(), target=TARGET, budget=1e23, sotp="0.5"))
+    assert said.code == "N0103" and "unknown variable `sotp`" in said.message
+    said = refused(lambda: lawdsl.design(fit, runs(), target=TARGET, budget=1e23, most=0))
+    assert said.code == "N0103" and "`0` is not a number of runs" in said.message
+
+
+def test_candidates_in_another_unit_than_the_runs(fit: Any):
+    table = runs()
+    (said,) = (
+        d
+        for d in lawdsl.design(
+            fit, {"N": table["N"] / 1e9, "D": table["D"]}, target=TARGET, budget=1e23
+        ).warnings
+        if d.code == "N0111"
+    )
+    assert "N of all candidates" in said.message and "another unit" in (said.help or "")
+    usual = lawdsl.design(fit, table, target=TARGET, budget=1e23)
+    assert "N0111" not in {d.code for d in usual.warnings}
+
+
+def test_first_runs_of_one_size_or_on_one_ray_cannot_tell_a_law():
+    size = np.geomspace(1e8, 1e10, 12)
+    for N, D, says in (
+        (np.full(12, 1e9), 20 * size, "one value of N"),
+        (size, 20 * size, "one ray of N and D"),
+    ):
+        (said,) = lawdsl.design("chinchilla", {"N": N, "D": D}, budget=1e25).warnings
+        assert said.code == "N0112" and says in said.message
+    assert not lawdsl.design("chinchilla", runs(), budget=1e25).warnings
+
+
+def test_conditions_on_variables_of_the_law_say_which_runs_are_fitted_and_not_which_may_follow():
+    table = runs()
+    limit = float(np.median(table["N"]))
+    design = lawdsl.design(
+        "chinchilla", table, runs=table, where=f"N <= {limit:.9g}", target=TARGET, budget=1e25
+    )
+    assert design.pool + design.done == len(table["N"])
+    assert design.done == np.sum(table["N"] <= limit)
+
+
+def test_equal_targets_count_once(fit: Any):
+    assert len(lawdsl.design(fit, runs(), target=[TARGET, TARGET], budget=1e23).targets) == 1
+
+
+def test_the_nearest_run_is_only_called_so_if_no_dearer_one_is_nearer(fit: Any):
+    candidates = {"N": [1e9, TARGET["N"]], "D": [1e10, TARGET["D"]]}
+    design = lawdsl.design(fit, candidates, target=TARGET, budget=1e21)
+    assert [run.reason for run in design.runs if "nearest" in run.reason] != [
+        "nearest to the target"
+    ]
+
+
+def test_a_design_without_further_runs_writes_and_draws_nothing(tmp_path: Path, fit: Any):
+    fit.save(tmp_path / "f.json")
+    (tmp_path / "c.csv").write_text("N,D\n1e9,1e10\n2e9,1e10\n", encoding="utf-8")
+    words = ["design", "f.json", "--candidates", "c.csv", "--target", "N=3e9 D=2.4e11"]
+    words += ["--budget", "1e23", "--stop", "50%", "-o", "next.csv", "--plot", "p.svg"]
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("next.csv is not written", "p.svg is not drawn"):
+        assert f"{name}: there are no runs to do next" in done.stdout + done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"f.json", "c.csv"}

@@ -31,7 +31,7 @@ NO_ANSWER = "N0107"
 
 
 @click.command("design")
-@click.argument("arguments", nargs=-1, required=True, metavar="LAW|FIT.json [NAME=VALUE]...")
+@click.argument("arguments", nargs=-1, metavar="LAW|FIT.json [NAME=VALUE]...")
 @click.option(
     "--candidates", required=True, metavar="SWEEP.toml|TABLE", help="The runs to choose from."
 )
@@ -121,7 +121,8 @@ def design(
     after any interruption. The table of the runs and the batch are kept beside the sweep, or in --runs
     and -o.
 
-    Exits with 0 where the interval is within --stop, with 1 where it is not yet.
+    Exits with 0 where the interval is within --stop, with 1 where it is not yet; without --stop with 0
+    where there are runs to do next.
     """
     total = value_in("budget", (("FLOP", 1),), budget)
     _check_output(output, candidates)
@@ -133,6 +134,8 @@ def design(
         "most": most,
         "repeats": not no_repeats,
     }
+    if question is None and not arguments:
+        raise click.UsageError("name a law, or a fit, or give a --question")
     if loop and question is None and not targets:
         raise click.UsageError('--loop ends when a target is precise: --target "N=70B D=1.4T"')
     if question is None:
@@ -168,8 +171,11 @@ def design(
         show_design(result, console(), ended=end is not None)
         if end is not None:
             report(end)
-        elif output is not None and result.runs:
-            print_message(f"wrote {output}")
+        elif output is not None:
+            no_runs = f"{output} is not written: there are no runs to do next"
+            print_message(f"wrote {output}" if result.runs else no_runs)
+        if plot and not result.runs:
+            print_message(f"{plot} is not drawn: there are no runs to do next")
         sys.stdout.flush()
 
     result = replace(result, command=click.get_current_context().obj or "")
@@ -181,7 +187,7 @@ def design(
         ok=ok,
         as_json=as_json,
         show=printed,
-        plot=plot,
+        plot=plot if result.runs else None,
         record=result,
     )
 
@@ -242,7 +248,7 @@ def _for_law(
 ) -> tuple[Design, Pool]:
     """The design for predictions of a law, or a fit of it."""
     from lawdsl.designing.design import as_pool, design as designed
-    from lawdsl.designing.runs.costs import inherited_conditions
+    from lawdsl.designing.runs.costs import inherited_conditions, on_other_columns
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit
     from lawdsl.law.law import load
@@ -265,6 +271,8 @@ def _for_law(
         first = subject.parts[0] if isinstance(subject, Fits) else subject
         law, bound = first.read_law(), {**first.data.columns, **columns}
         conditions = conditions or inherited_conditions(first)
+    elif runs is not None:
+        conditions = on_other_columns(where, [bound.get(q.name, q.name) for q in law.variables])
     _check_whole_target(law, targets, columns)
     pool = (
         _sweep_pool(candidates, conditions)
@@ -337,6 +345,12 @@ def _for_question(
             candidates, first.read_law(), first.data.columns, options["cost"], conditions
         )
     else:
+        if fits:
+            name = next(iter(fits))
+            raise click.UsageError(
+                f"`{name}` has a fit for each label, from which no design for a question can start: "
+                "give the choice so far as a --target of the fit"
+            )
         raise click.UsageError(f"give a fit of {', '.join(parsed.uses)}: NAME=FIT.json")
     point = {name: given[0] for name, given in values.items()}
     try:

@@ -16,7 +16,7 @@ from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.designing.runs.aim import Aim, aim_at_predictions
 from lawdsl.designing.runs.answers_as_targets import aim_at_answer
-from lawdsl.designing.runs.costs import inherited_conditions, pool_of_table
+from lawdsl.designing.runs.costs import inherited_conditions, on_other_columns, pool_of_table
 from lawdsl.designing.runs.first_batch import first_runs, rows_of_first_fit
 from lawdsl.designing.runs.hypotheses import columns_for
 from lawdsl.designing.runs.measured_rows import at_one_label, measured_rows
@@ -28,6 +28,7 @@ from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.law.law import Law, load
 from lawdsl.solving.solve import Asked
 
@@ -88,7 +89,10 @@ def design(
     check_budget_and_stop(budget, stop)
     conditions = as_texts(where)
     bound = {**(columns or {}), **named_columns}
-    points = [dict(target)] if isinstance(target, Mapping) else [dict(point) for point in target]
+    points = _different(target)
+    if most is not None and not (isinstance(most, int) and most > 0):
+        help = "give a whole number above 0, or None for no limit"
+        raise LawdslError(Diagnostic("N0103", f"`{most}` is not a number of runs", help=help))
     options = {"claims": False, **(fit_options or {})}
     if isinstance(law, Fit | Fits):
         own = law
@@ -97,12 +101,16 @@ def design(
         if not declared.indexed:  # its labels are known once there are rows
             for point in points:
                 check_point(declared, point)
-        pool = as_pool(candidates, declared, bound, cost, conditions)
+        # conditions on the law's own variables say which runs are fitted
+        own_columns = [bound.get(q.name, q.name) for q in declared.variables]
+        shared = conditions if runs is None else on_other_columns(conditions, own_columns)
+        pool = as_pool(candidates, declared, bound, cost, shared)
         first = first_design(declared, pool, budget, runs, bound, conditions)
         if first is not None:
             return first
         own = fit(declared, runs, columns=bound, where=conditions, **options)
     read = (own.parts[0] if isinstance(own, Fits) else own).read_law()
+    _check_names(read, own, bound)
     if not points:
         message = "a design needs a target: the prediction that is to become precise"
         written = " ".join(f"{q.name}=…" for q in read.variables)
@@ -119,9 +127,27 @@ def design(
         read,
         {**part.data.columns, **bound},
         cost,
-        conditions or inherited_conditions(part),
+        conditions if conditions and own is law else inherited_conditions(part),
     )
     return _next(aim, pool, budget, stop, discrepancy, most, repeats)
+
+
+def _different(
+    target: Mapping[str, float] | Sequence[Mapping[str, float]],
+) -> list[dict[str, float]]:
+    """The targets, each once."""
+    points = [dict(target)] if isinstance(target, Mapping) else [dict(point) for point in target]
+    return [point for k, point in enumerate(points) if point not in points[:k]]
+
+
+def _check_names(law: Law, own: Fit | Fits, bound: Mapping[str, str]) -> None:
+    """Refuse columns of what is no variable of the law; N0103."""
+    part = own.parts[0] if isinstance(own, Fits) else own
+    names = [*part.data.columns, *(q.name for q in law.variables), law.output]
+    for name in bound:
+        if name.partition("[")[0] not in {n.partition("[")[0] for n in names}:
+            help = did_you_mean(name, names, f"`{law.name}` has {', '.join(dict.fromkeys(names))}")
+            raise LawdslError(Diagnostic("N0103", f"unknown variable `{name}`", help=help))
 
 
 def first_design(

@@ -60,4 +60,14 @@ DESIGNS: dict[str, Message] = {
         "and goes on with it after an interruption. A file of another kind is not replaced: give another "
         "name with -o.",
     ),
+    "N0111": Message(
+        "candidates that may be in another unit",
+        "All candidates have values of a variable that are a thousand times those of the runs so far, or a "
+        "thousandth. Bind the column with its unit, `N=size [Gparam]`, as in the table of the runs.",
+    ),
+    "N0112": Message(
+        "first runs from which a law cannot be told",
+        "A law is fitted to runs that differ in all its variables, and not only along one ray such as "
+        "D = 20·N: else terms of one variable cannot be told from those of another. Add such candidates.",
+    ),
 }

@@ -35,7 +35,8 @@ def show_design(design: Design, out: Console, *, ended: bool = False) -> None:
     )
     unit = f" {design.unit}" if design.unit else ""
     spent = f"{design.spent:.3g} of {design.budget:.3g}{unit} spent"
-    out.print(Text(f"  {design.done} candidates done, {design.pool} left; {spent}"), soft_wrap=True)
+    done = f"{design.done} candidate{'' if design.done == 1 else 's'} done, {design.pool} left"
+    out.print(Text(f"  {done}; {spent}"), soft_wrap=True)
     if design.compared is not None:
         text = f"  batches of {design.compared:,} of them compared: those that teach most alone, and others"
         out.print(Text(text), soft_wrap=True)

@@ -71,10 +71,17 @@ def inherited_conditions(fit: Fit) -> tuple[str, ...]:
     Args:
         fit: with its conditions.
     """
-    variables = fit.data.columns.values()
-    return tuple(
-        text for text in fit.data.where if not names_column(text, dict.fromkeys(variables))
-    )
+    return on_other_columns(fit.data.where, list(fit.data.columns.values()))
+
+
+def on_other_columns(where: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """The conditions that are on none of some columns.
+
+    Args:
+        where: conditions such as `phase = end`.
+        columns: of the variables of a law.
+    """
+    return tuple(text for text in where if not names_column(text, dict.fromkeys(columns)))
 
 
 def names_column(condition: str, columns: Mapping[str, object]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import conjunction
 from lawdsl.designing.runs.pool import Pool, check_budget
 from lawdsl.designing.runs.records import Design, DesignedRun
 from lawdsl.designing.runs.spread import grid_coordinates, spread_batch
@@ -23,6 +24,7 @@ Mask = NDArray[np.bool_]
 
 MORE_ROWS = 2  # than the law has parameters
 MIN_VALUES = 3  # of each variable: two do not tell a power from a constant and another power
+SAME = 1e-6  # relative to the values: a smaller difference is none
 CHOICE = 3  # cheap candidates for each run that is chosen
 
 
@@ -79,7 +81,10 @@ def first_batch(
         message = (
             f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows {when}"
         )
+        there = int(np.sum(widths[available]))
         help = f"the budget affords {rows}: raise it, or add cheaper candidates"
+        if rows == there:
+            help = f"there {'is' if rows == 1 else 'are'} {rows} left: add candidates"
         raise LawdslError(Diagnostic("N0106", message, place=pool.name, help=help))
     return sorted(chosen, key=lambda number: float(pool.costs[number]))
 
@@ -107,7 +112,7 @@ def first_runs(
     """
     done = np.zeros(len(pool), dtype=np.bool_) if pool.done is None else pool.done
     bought = np.flatnonzero(done).tolist()
-    available, spent = ~done, pool.bill(bought)
+    available, spent, bought_before = ~done, pool.bill(bought), tuple(bought)
     check_budget(pool, budget)
     chosen = first_batch(law, pool, columns, budget - spent, available, done, more)
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
@@ -118,6 +123,7 @@ def first_runs(
         bought.append(number)
         reason = "cheap, and far from the others"
         runs.append(DesignedRun(pool.labels[number], point, cost, cost / budget, (), reason))
+    members = [*bought_before, *chosen]
     return Design(
         law.name,
         pool.name,
@@ -129,7 +135,30 @@ def first_runs(
         spent,
         pool.unit,
         done=int(np.sum(done)),
+        warnings=tuple(_warnings(law, columns[:, ends[members]])),
     )
+
+
+def _warnings(law: Law, points: Array) -> list[Diagnostic]:
+    """What the values of the first runs leave open; points of shape (variables, runs)."""
+    names = [q.name for q in law.variables]
+    constant = [
+        name for name, x in zip(names, points, strict=True) if np.ptp(x) <= SAME * abs(x[0])
+    ]
+    if constant:
+        message = f"all these runs have one value of {conjunction(constant)}"
+        help = "what the law says of it cannot be fitted: add candidates with other values"
+        return [Diagnostic("N0112", message, "warning", help=help)]
+    if not (points > 0).all() or len(points) < 2:
+        return []
+    z = np.log(points)
+    z = z - np.mean(z, axis=1, keepdims=True)
+    widths = np.linalg.svd(z, compute_uv=False)
+    if widths[-1] > SAME * widths[0]:
+        return []
+    message = f"all these runs lie on one ray of {conjunction(names)}"
+    help = "their effects cannot be told apart: add candidates with other ratios"
+    return [Diagnostic("N0112", message, "warning", help=help)]
 
 
 def _smallest_choice(points: Array, widths: NDArray[np.int64], needed: int) -> int:

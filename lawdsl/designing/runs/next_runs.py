@@ -28,6 +28,7 @@ from lawdsl.designing.runs.tolerance import narrowing
 from lawdsl.fitting.extrapolation.coordinates import coordinates
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.extrapolation.range_warnings import OTHER_UNIT_FACTOR
 from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
@@ -107,10 +108,35 @@ def next_runs(
         )
         affordable = available & (costs <= allowance * (1 + 1e-9))
         reasons = _reasons(
-            picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
+            picks, now[0], pool, columns, surface, aim, available, affordable, OTHERWISE[method]
         )
     design = _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
-    return replace(design, pool=left, compared=len(kept) if len(kept) < left else None)
+    warnings = (*design.warnings, *_unit_warnings(aim, columns, surface.columns))
+    return replace(
+        design, warnings=warnings, pool=left, compared=len(kept) if len(kept) < left else None
+    )
+
+
+def _unit_warnings(aim: Aim, columns: Array, fitted: Array) -> list[Diagnostic]:
+    """A warning for each variable of which all candidates are far from the fitted rows."""
+    found = []
+    for quantity, here, there in zip(
+        aim.fits[0].law_of_spread().variables, columns, fitted, strict=True
+    ):
+        if not ((here > 0).all() and (there > 0).all()):
+            continue
+        above, below = np.min(here) / np.max(there), np.min(there) / np.max(here)
+        if max(above, below) < OTHER_UNIT_FACTOR:
+            continue
+        times, which = (
+            (above, "times the largest") if above > below else (below, "times below the smallest")
+        )
+        message = (
+            f"{quantity.name} of all candidates is at least {times:.3g} {which} of the runs so far"
+        )
+        help = f"is it in another unit? write it into the header, or bind it: '{quantity.name}=COLUMN [UNIT]'"
+        found.append(Diagnostic("N0111", message, "warning", help=help))
+    return found
 
 
 def _runs_so_far(surface: FittedSurface, done: Mask) -> int:
@@ -185,6 +211,7 @@ def _reasons(
     columns: Array,
     surface: FittedSurface,
     aim: Aim,
+    available: Mask,
     affordable: Mask,
     otherwise: str,
 ) -> list[str]:
@@ -197,6 +224,7 @@ def _reasons(
         ends,
         model.discrepancy.rows.z,
         coordinates(model.axes, model.names, target.points),
+        available,
         affordable,
         [q.name for q in target.fit.law_of_spread().parameters],
         otherwise,
@@ -208,6 +236,12 @@ def _reasons(
         texts.append(reasons.of(pick.candidate, law, rows))
         law.observe(rows)
     return texts
+
+
+def _noise(e: TargetEstimate, more: int) -> float:
+    """Half the interval that is noise, once so many further runs are done."""
+    factor = 1.0 if e.dof is None else narrowing(e.dof, more)
+    return float(np.expm1(factor * np.log1p(e.noise)))
 
 
 def _record(
@@ -255,7 +289,7 @@ def _record(
     if picks:
         after = halves(picks[-1].variance, len(picks))
     targets = tuple(
-        replace(e, after=later, best=limit)
+        replace(e, after=later, best=limit, noise=_noise(e, left))
         for e, later, limit in zip(aim.estimates, after, halves(best, left), strict=True)
     )
     return Design(

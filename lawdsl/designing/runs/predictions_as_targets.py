@@ -47,6 +47,11 @@ def with_left_out_shares(fit: Fit | Fits, point: Point) -> dict[str, float]:
         missing = [name for name in names if name not in result]
         if len(missing) == 1:
             result[missing[0]] = 1 - sum(result[name] for name in names if name in result)
+            if result[missing[0]] < -SUM_TOLERANCE:
+                total = 1 - result[missing[0]]
+                message = f"the shares of the target sum to {total:.6g} without {missing[0]}"
+                help = "shares sum to 1: lower them"
+                raise LawdslError(Diagnostic("N0103", message, help=help))
         total = sum(result.get(name, 0.0) for name in names)
         if not missing and abs(total - 1) > SUM_TOLERANCE:
             message = f"the shares of the target sum to {total:.6g}, not to 1"

@@ -24,7 +24,8 @@ class Reasons:
         ends: the last row of each candidate, shape (candidates,).
         fitted: coordinates of the fitted rows, shape (fitted rows, axes).
         targets: coordinates of the targets, shape (points, axes).
-        affordable: which candidates the batch could have, shape (candidates,).
+        available: which candidates are not done, shape (candidates,).
+        affordable: which of them the batch could have, shape (candidates,).
         parameters: names of the parameters of the law.
         otherwise: what is said of a run without another reason.
     """
@@ -35,6 +36,7 @@ class Reasons:
         ends: Numbers,
         fitted: Array,
         targets: Array,
+        available: NDArray[np.bool_],
         affordable: NDArray[np.bool_],
         parameters: Sequence[str],
         otherwise: str,
@@ -43,6 +45,8 @@ class Reasons:
         self._otherwise = otherwise
         distances = np.min(np.linalg.norm(self._z[:, None] - targets[None], axis=2), axis=1)
         self._nearest = float(np.min(distances[affordable], initial=np.inf))
+        nearer = float(np.min(distances[available], initial=np.inf)) < self._nearest - SAME
+        self._nearness = f"nearest {'affordable ' * nearer}to the target"
         self._distances = distances
         self._repeated = len(fitted) and len(np.unique(np.round(fitted, 6), axis=0)) < len(fitted)
 
@@ -66,7 +70,7 @@ class Reasons:
             return "repeats a setting: less noise there"
         reasons = []
         if self._distances[candidate] <= self._nearest * (1 + 1e-9) + SAME:
-            reasons.append("nearest to the target")
+            reasons.append(self._nearness)
         drops = law.parameter_drops(rows)
         named = [i for i in np.argsort(-drops)[:2] if drops[i] >= WORTH_NAMING]
         if named:

@@ -29,7 +29,7 @@ class TargetEstimate:
             a run there would measure, widened so that it holds 95 % with a confidence of 90 %.
         after: the same once the batch is measured, as expected.
         best: the same once every candidate is measured, as expected.
-        noise: half the interval that is the noise of a run at the target, which no other run lowers;
+        noise: the part of `best` that is the noise of a run at the target, which no other run lowers;
             0 where the target is not measured.
         dof: degrees of freedom of the standard deviation that the interval allows for; None where it
             is known otherwise.
