@@ -96,7 +96,7 @@ MISTAKES = [
     (["given x > 0", "setting x = 1", "step mixing.size at N = x"], "L0302", "twice", "another"),
     (["given x in [2, 1]", "step mixing.size at N = x"], "L0406", "empty", "smaller"),
     (["given x > y", "step mixing.size at N = x"], "L0301", "unknown name `y`", ""),
-    (["given x = 3", STEP], "L0201", "has no value in the file", "`setting`"),
+    (["given x = 3", STEP], "L0201", "must not have a value in the file", "`setting`"),
     (['source "x"'], "L0402", "no step", "write one"),
     (["parameter A > 0", STEP], "L0602", "belongs to a law", ""),
     (["L = 3", STEP], "L0602", "belongs to a law", "name that law here"),
