@@ -84,15 +84,15 @@ def law_in_place_of_question(name: str, arguments: Sequence[str]) -> LawdslError
     except LawdslError:
         return None
     law = name.removesuffix(".law") if path.suffix == ".law" and Path(name) == path else name
-    found = [question for question, uses in _questions(path.parent) if law in uses]
+    questions = [question for question, uses in _questions(path.parent) if law in uses]
     message = f"`{name}` is a law, and `solve` answers a question"
     help = f"`lawdsl fit` fits a law; `lawdsl new NAME --question` begins a question about {law}"
-    if found:
+    if questions:
         given = {word.partition("=")[0] for word in arguments if "=" in word}
-        best = next((q for q in found if given <= _inputs(q)), found[0])
+        best = next((q for q in questions if given <= _inputs(q)), questions[0])
         line = shlex.join(["lawdsl", "solve", best, *(arguments if given <= _inputs(best) else ())])
-        listed = f"questions about it are {', '.join(found)}: write `{line}`"
-        help = listed if len(found) > 1 else f"the question about it is {best}: write `{line}`"
+        listed = f"questions about it are {', '.join(questions)}: write `{line}`"
+        help = listed if len(questions) > 1 else f"the question about it is {best}: write `{line}`"
     return LawdslError(Diagnostic("L0601", message, place=name, help=help))
 
 

@@ -81,9 +81,9 @@ def first_batch(
         message = (
             f"`{law.name}` has {len(law.parameters)} parameters, and needs {needed} rows {when}"
         )
-        there = int(np.sum(widths[available]))
+        available_rows = int(np.sum(widths[available]))
         help = f"the budget affords {rows}: raise it, or add cheaper candidates"
-        if rows == there:
+        if rows == available_rows:
             help = f"there {'is' if rows == 1 else 'are'} {rows} left: add candidates"
         raise LawdslError(Diagnostic("N0106", message, place=pool.name, help=help))
     return sorted(chosen, key=lambda number: float(pool.costs[number]))
