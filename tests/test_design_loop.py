@@ -157,7 +157,7 @@ def test_a_loop_ends_when_the_budget_is_spent_and_never_exceeds_it(fake: Path):
     pool = pool_of(fake, MACHINE)
     budget = 0.5 * pool.bill(range(len(pool)))
     done = invoke(*LOOP, *WHERE, "--budget", budget, "--stop", "0.001%")
-    assert done["code"] == 1 and not done["certain"] and done["pool"]
+    assert done["code"] == 4 and not done["certain"] and done["pool"]
     later = pool_of(fake, MACHINE)
     assert later.done is not None and later.done.any()
     assert later.bill(np.flatnonzero(later.done)) <= budget
@@ -197,7 +197,7 @@ def test_a_loop_that_is_killed_goes_on_where_it_was(tmp_path: Path):
     killed.communicate()
     went_on = start(0.0)
     out, err = went_on.communicate(timeout=120)
-    assert went_on.returncode == 1, out + err
+    assert went_on.returncode == 4, out + err
     assert "going on with sweep-next.toml" in err
     chosen = re.findall(r'"(m\S+)",', batch)
     folders = {folder.name.rpartition("-")[0]: folder for folder in (tmp_path / "runs").iterdir()}

@@ -69,6 +69,18 @@ def test_a_budget_that_is_spent_is_no_mistake(fit: Any):
     table = runs()
     done = lawdsl.design(fit, table, target=TARGET, budget=4.3e20, stop=1e-4)
     assert not done.runs and not done.certain and done.pool and done.spent < 4.3e20
+    assert done.exhausted
+
+
+def test_a_precision_out_of_reach_is_said(fit: Any):
+    table = runs()
+    design = lawdsl.design(fit, table, target=TARGET, budget=1e23, stop=1e-4)
+    (said,) = [d for d in design.warnings if d.code == "N0113"]
+    best = design.targets[0].best
+    assert best is not None and f"± {100 * best:.3g} % is expected after all" in said.message
+    assert said.notes and said.help == "accept a wider interval"
+    easy = lawdsl.design(fit, table, target=TARGET, budget=1e23, stop=1.1 * best)
+    assert not [d for d in easy.warnings if d.code == "N0113"]
 
 
 def test_candidates_that_are_all_done(fit: Any):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SWEEP_SUFFIX = ".toml"
 NO_ANSWER = "N0107"
+EXHAUSTED = 4  # exit code: not precise enough, and nothing more to run
 
 
 @click.command("design")
@@ -121,8 +122,8 @@ def design(
     after any interruption. The table of the runs and the batch are kept beside the sweep, or in --runs
     and -o.
 
-    Exits with 0 where the interval is within --stop, with 1 where it is not yet; without --stop with 0
-    where there are runs to do next.
+    Exits with 0 where the interval is within --stop, with 1 where it is not yet, with 4 where it is not
+    and no run can follow; without --stop with 0 where there are runs to do next.
     """
     total = value_in("budget", (("FLOP", 1),), budget)
     _check_output(output, candidates)
@@ -180,7 +181,7 @@ def design(
 
     result = replace(result, command=click.get_current_context().obj or "")
     ok = result.certain or (stop is None and (bool(result.runs) or end is not None))
-    return finish(
+    code = finish(
         "design",
         result.to_json(),
         result.warnings,
@@ -190,6 +191,14 @@ def design(
         plot=plot if result.runs else None,
         record=result,
     )
+    return EXHAUSTED if code == 1 and _ended_early(result, end) else code
+
+
+def _ended_early(result: Design, end: LoopEnd | None) -> bool:
+    """Whether the target is not precise enough, and no further run is worth its cost."""
+    if end is None:
+        return result.exhausted
+    return end.code is None and result.stop is not None and not result.certain
 
 
 def _check_output(output: str | None, candidates: str) -> None:

@@ -70,4 +70,10 @@ DESIGNS: dict[str, Message] = {
         "A law is fitted to runs that differ in all its variables, and not only along one ray such as "
         "D = 20·N: else terms of one variable cannot be told from those of another. Add such candidates.",
     ),
+    "N0113": Message(
+        "a precision that is out of reach",
+        "Even all candidates together are not expected to narrow the interval of a target to `--stop`. The "
+        "interval of a predicted loss has the noise of one run in it, which no other run lowers. Accept a "
+        "wider interval, or add candidates nearer to the target.",
+    ),
 }

@@ -111,10 +111,35 @@ def next_runs(
             picks, now[0], pool, columns, surface, aim, available, affordable, OTHERWISE[method]
         )
     design = _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
-    warnings = (*design.warnings, *_unit_warnings(aim, columns, surface.columns))
+    warnings = (
+        *design.warnings,
+        *_unit_warnings(aim, columns, surface.columns),
+        *_reach_warnings(design),
+    )
     return replace(
         design, warnings=warnings, pool=left, compared=len(kept) if len(kept) < left else None
     )
+
+
+def _reach_warnings(design: Design) -> list[Diagnostic]:
+    """A warning for each target that all candidates together leave wider than asked for."""
+    stop, warnings = design.stop, list[Diagnostic]()
+    if stop is None or design.certain:
+        return warnings
+    for target in design.targets:
+        if target.best is None or not np.isfinite(target.best) or target.best <= stop:
+            continue
+        message = (
+            f"{target.name}: ± {100 * stop:.3g} % is out of reach: ± {100 * target.best:.3g} % is "
+            "expected after all candidates"
+        )
+        by_noise = target.noise > stop
+        note = f"the noise of a run is ± {100 * target.noise:.3g} %, which no other run lowers"
+        help = "accept a wider interval" if by_noise else "add candidates nearer to the target"
+        warnings.append(
+            Diagnostic("N0113", message, "warning", notes=(note,) if by_noise else (), help=help)
+        )
+    return warnings
 
 
 def _unit_warnings(aim: Aim, columns: Array, fitted: Array) -> list[Diagnostic]:

@@ -134,6 +134,11 @@ class Design(Presented):
         return all(t.half is not None and t.half <= self.stop for t in self.targets)
 
     @property
+    def exhausted(self) -> bool:
+        """Whether a target is not yet known as precisely as was asked for, and no run can follow."""
+        return self.stop is not None and not self.certain and not self.runs
+
+    @property
     def labels(self) -> list[str]:
         """The labels of the runs of the batch."""
         return [run.label for run in self.runs]
