@@ -5,9 +5,9 @@ A local search runs from each start (`descent`). While fewer than five starts ag
 minimum, starts are added in rounds of growing size, some of them scanned (`scan`), and the best few
 minima are refined and perturbed (`improvement`). Starts that agree on a plateau count once
 (`evidence`); where the rows do not determine the parameters at the minimum on which starts agree, or
-the first round did not agree, a lower one is looked for before the search ends. A law with sums c + p·x^q inside functions is searched
-in parameters that are centred on the rows (`CentredSearch`). The last stage of
-every search, from one start or many, is a trust region with exact derivatives.
+the first round did not agree, a lower one is looked for before the search ends. A law with sums
+c + p·x^q inside functions is searched in parameters that are centred on the rows (`CentredSearch`).
+The last stage of every search, from one start or many, is a trust region with exact derivatives.
 """
 
 from __future__ import annotations
