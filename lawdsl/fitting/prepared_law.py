@@ -76,6 +76,22 @@ class UnidentifiableDirections:
 
 
 @dataclass(frozen=True, eq=False)
+class CentredSearch:
+    """A search in other parameters, which are centred on the rows.
+
+    Attributes:
+        law: the law in these parameters.
+        problem: its problem, on the rows of the original one.
+        original: the function from these parameters to those of the law, both of shape (points,
+            parameters).
+    """
+
+    law: PreparedLaw
+    problem: Problem
+    original: Callable[[Array], Array]
+
+
+@dataclass(frozen=True, eq=False)
 class PreparedLaw:
     """A law that is ready to be fitted.
 
@@ -89,6 +105,8 @@ class PreparedLaw:
         problem: the function that builds the problem of a fit to rows from columns, shape
             (variables, rows); target, shape (rows,); objective; weights of the rows or None.
         with_solved_factors: the function that reparametrises a problem for a search; it may return
+            None.
+        centred: the function that poses a search in parameters centred on the rows; it may return
             None.
         of_logarithms: the function that builds the fit of the logarithm of the law to that of the
             data; it may return None.
@@ -119,6 +137,7 @@ class PreparedLaw:
     is_large: bool
     problem: Callable[[Array, Array, Objective, Array | None], Problem]
     with_solved_factors: Callable[[Problem], Problem | None]
+    centred: Callable[[Problem], CentredSearch | None]
     of_logarithms: Callable[[Problem], Problem | None]
     draw: Callable[[Array, int, int, np.random.Generator], Array]
     declared_points: Callable[[], tuple[Array, int]]

@@ -1,10 +1,11 @@
 """Whether fits without a given start find the optimum, and what their verdict says.
 
-    python tests/benchmarks/optima.py [nist] [planted] [random] [--random 200] [--seed 0] [--only NAME]
+    python tests/benchmarks/optima.py [nist] [planted] [literature] [random] [--random 200] [--seed 0] [--only NAME]
 
 "nist" fits the 27 sets of NIST StRD nonlinear regression (public domain; tests/fixtures/nist/data)
 without bounds or starts, and compares with the certified residual sums. "planted" fits laws of the
-literature to simulated tables, at the scale of raw columns. "random" draws such laws, their
+literature to simulated tables, at the scale of raw columns. "literature" does so for the laws of
+SLDBench, Farseer and others, at published or plausible parameters. "random" draws such laws, their
 parameters, the scales of their columns and outputs from 1e-9 to 1e12, and their objectives.
 
 The best known objective of a simulated table is that of a descent from the parameters which made
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 from literature import PLANTED_CASES, random_case
 from nist_sets import SETS
 from planted import law_of
+from published_shapes import LITERATURE, literature_case
 from rich.console import Console
 from simulated import Case
 
@@ -137,6 +139,10 @@ def shown(outcomes: Iterator[Outcome], every: bool) -> None:
     rows = [
         ("at the optimum", sum(one.at_optimum for one in done)),
         ("no worse than the planted parameters", sum(one.below_truth for one in done)),
+        (
+            "not trusted at the optimum",
+            sum(one.at_optimum and one.verdict == "not trusted" for one in done),
+        ),
         ("trusted above it", sum(one.is_wrong for one in done)),
         ("alarms at the optimum", sum(one.is_alarm for one in done)),
     ]
@@ -147,17 +153,27 @@ def shown(outcomes: Iterator[Outcome], every: bool) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help="of nist, planted, random")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help="of nist, planted, literature, random"
+    )
     parser.add_argument("--random", type=int, default=200, help="number of random laws")
     parser.add_argument("--first", type=int, default=0, help="number of the first random law")
+    parser.add_argument("--table", type=int, default=0, help="seed of the tables of the literature")
+    parser.add_argument(
+        "--noise", type=float, default=0.01, help="of these, to the outputs' spread"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the fits")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     parser.add_argument("--all", action="store_true", help="print every random law")
     options = parser.parse_args()
-    parts = options.parts or ["nist", "planted", "random"]
+    parts = options.parts or ["nist", "planted", "literature", "random"]
     cases = {
         "nist": (SETS, True),
         "planted": (PLANTED_CASES, True),
+        "literature": (
+            (literature_case(name, options.table, options.noise) for name in LITERATURE),
+            True,
+        ),
         "random": (
             (random_case(k) for k in range(options.first, options.first + options.random)),
             options.all,

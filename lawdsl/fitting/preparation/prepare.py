@@ -15,6 +15,7 @@ from lawdsl.fitting.preparation.build_problem import (
     problem_of_logarithms,
     solved_factors,
 )
+from lawdsl.fitting.preparation.centred_powers import centred_search
 from lawdsl.fitting.preparation.start_draws import draw_values
 from lawdsl.fitting.preparation.start_points import declared_points, values_at_start
 from lawdsl.fitting.preparation.symbolic_linearity import (
@@ -73,6 +74,7 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
         is_large=is_large(law),
         problem=problem,
         with_solved_factors=with_solved_factors,
+        centred=partial(centred_search, law, prepare),
         of_logarithms=partial(problem_of_logarithms, law, forms),
         draw=partial(draw_values, law),
         declared_points=partial(declared_points, law),

@@ -5,8 +5,9 @@ A local search runs from each start (`descent`). While fewer than five starts ag
 minimum, starts are added in rounds of growing size, some of them scanned (`scan`), and the best few
 minima are refined and perturbed (`improvement`). Starts that agree on a plateau count once
 (`evidence`); where the rows do not determine the parameters at the minimum on which starts agree, or
-the first round did not agree, a lower one is looked for before the search ends. The last stage of
-every search, from one start or many, is a trust region with exact derivatives.
+the first round did not agree, a lower one is looked for before the search ends. A law with sums
+c + p·x^q inside functions is searched in parameters that are centred on the rows (`CentredSearch`).
+The last stage of every search, from one start or many, is a trust region with exact derivatives.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
-from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.prepared_law import CentredSearch, PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
@@ -59,6 +60,8 @@ AGREEING_STARTS = 5
 EXTRA_EVALUATIONS = 600
 # relative to the objective: a minimum from which the last stage gains less is confirmed
 CONFIRMED_RTOL = 1e-9
+# relative to the objective: a larger difference of two sums over the rows is no rounding
+SAME_LOSS_RTOL = 1e-12
 # starts whose parameters are scanned, and what is added to the seed for their draws
 SCANNED_STARTS, CHALLENGE = 16, 101
 # rounds of perturbations of the best minima, while too few starts agree
@@ -165,29 +168,33 @@ def _optimum(
 ) -> Optimum:
     by_one = replace(WITHOUT_GRADIENT, tolerance=tolerance)
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
-    outside = 0
+    are_chosen = not isinstance(starts, np.ndarray | Mapping) and starts != "declared"
+    outside, centred = 0, law.centred(sample) if are_chosen else None
+    searched_law, searched = (law, sample) if centred is None else (centred.law, centred.problem)
     if isinstance(starts, np.ndarray):
         reached = _from_one(sample, to_free(sample.transforms, starts[None]), solvers, by_one)
     elif isinstance(starts, Mapping):
         reached = _from_one(sample, given_start(law, sample, starts)[:1], solvers, by_one)
-    elif isinstance(starts, str) and starts == "declared":
+    elif not are_chosen:
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress, solvers)
     else:
         reached = _from_chosen_starts(
-            law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers
+            searched_law, searched, _rounds(starts), seed, progress, starts == AUTO, solvers
         )
-    if further_starts is not None:
-        reached = [
-            *reached,
-            *descend(sample, to_free(sample.transforms, further_starts), None, solvers),
-        ]
-    losses = np.array([d.loss for d in reached])
-    best = reached[int(np.argmin(losses))]
+    best = min(reached, key=lambda d: d.loss)
     if not np.isfinite(best.loss):
         raise no_value_error(law, sample, seed)
+    best = _continued(searched, best, by_one)
+    if centred is not None:
+        (best,), reached = (_original(centred, sample, some) for some in ([best], reached))
+    if further_starts is not None:
+        free = to_free(sample.transforms, further_starts)
+        reached = [*reached, *descend(sample, free, None, solvers)]
+        lowest = min(reached, key=lambda d: d.loss)
+        if lowest.loss < best.loss:
+            best = _continued(sample, lowest, by_one)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
-    best = _continued(sample, best, by_one)
     if sample is not problem:
         # the minimum on the sample is only close to that on all rows
         points, _, converged, _ = newton_batch(project(problem), best.point[None])
@@ -197,6 +204,21 @@ def _optimum(
     theta = to_parameters(problem.transforms, best.point[None])[0]
     parts = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *parts)
+
+
+def _original(
+    centred: CentredSearch, problem: Problem, solutions: list[Solution]
+) -> list[Solution]:
+    """Solutions of a centred search as solutions of the problem itself; starts in one basin still
+    share one.
+    """
+    mapped: dict[int, Solution] = {}
+    for solution in solutions:
+        if id(solution) not in mapped:
+            theta = to_parameters(centred.problem.transforms, solution.point[None])
+            point = to_free(problem.transforms, centred.original(theta))[0]
+            mapped[id(solution)] = replace(solution, point=point)
+    return [mapped[id(solution)] for solution in solutions]
 
 
 def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
@@ -238,7 +260,10 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
     if can_improve(problem):
         continued = exact_trust_region(project(problem), best.point)
         # what a minimum gains is rounding, unless it is none
-        limit = best.loss * (1 - CONFIRMED_RTOL) - problem.exact if best.converged else best.loss
+        limit = best.loss * (1 - CONFIRMED_RTOL) - problem.exact
+        if not best.converged:
+            # the same point may have a loss that is larger by rounding
+            limit = best.loss * (1 + SAME_LOSS_RTOL) if continued.converged else best.loss
         return continued if continued.loss <= limit else best
     if best.converged:
         return best
