@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.model import EVERY_ROW, Model, Values
+from lawdsl.fitting.arrow import Arrow, arrow_of
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.local_model import LocalModel
 from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
@@ -48,6 +49,8 @@ __all__ = [
 
 # starts times rows in one array: bounds memory for long tables
 MAX_ARRAY_NUMBERS = 4_000_000
+# fewer parameters are solved for by dense matrices
+MIN_ARROW_PARAMETERS = 61
 # relative to the measurements: residuals of an exact fit are smaller
 EXACT_FIT_RTOL = 1e-9
 
@@ -99,6 +102,35 @@ class Problem:
     def linear(self) -> tuple[int, ...]:
         """Positions of the parameters in which the model is jointly linear."""
         return tuple(self.model.linear)
+
+    @cached_property
+    def arrow(self) -> Arrow | None:
+        """The blocks of many parameters that act on separate rows; None for few parameters, or where
+        they form no blocks."""
+        model = self.model
+        if self.parameters < MIN_ARROW_PARAMETERS or isinstance(model, Model):
+            return None
+        if any(t.coupled for t in self.transforms):
+            return None
+        return arrow_of(model.slots.index, self.parameters)
+
+    def compact_slopes(self, theta: Array) -> tuple[Array, Array]:
+        """Residuals and their derivatives by the parameters of each row, of a problem with blocks.
+
+        Args:
+            theta: parameters, shape (starts, parameters).
+
+        Returns:
+            Shapes (starts, rows) and (starts, border + width, rows), with the rows in the order of
+            `arrow`.
+        """
+        arrow = self.arrow
+        assert arrow is not None and not isinstance(self.model, Model)
+        value, slopes = self.model.row_slopes(theta)
+        with np.errstate(all="ignore"):
+            if self.takes_log:
+                slopes /= value[:, None]
+        return self.residuals_of(value)[:, arrow.order], arrow.compact(slopes)
 
     @property
     def columns(self) -> Array:

@@ -35,7 +35,11 @@ Table = dict[str, Array]
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 LABELS = (1, 6, 26, 99, 999)
 NOISE = 0.004
-AGREE, MOST, SAME = 5, 60, 1e-6  # starts that must agree, at most how many, relative to the objective
+AGREE, MOST, SAME = (
+    5,
+    60,
+    1e-6,
+)  # starts that must agree, at most how many, relative to the objective
 TIGHT = {"maxiter": 20_000, "maxfun": 20_000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
 SHARES, DOMAINS = 16, 7  # of the two wide laws
 
@@ -326,7 +330,9 @@ def main() -> None:
         who, kind, size = options.child
         return child(who, kind, int(size))
     parts = options.parts or ["rows", "labels", "wide"]
-    print(f"{'':34}{'CPU s':>9}{'SciPy':>9}{'ratio':>8}{'peak MiB':>10}{'SciPy':>9}{'objective':>12}")
+    print(
+        f"{'':34}{'CPU s':>9}{'SciPy':>9}{'ratio':>8}{'peak MiB':>10}{'SciPy':>9}{'objective':>12}"
+    )
     if "rows" in parts:
         for rows in ROWS:
             if rows <= options.rows:

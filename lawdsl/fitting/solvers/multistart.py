@@ -24,6 +24,7 @@ from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
+from lawdsl.fitting.solvers.arrow_search import can_search, refine_by_blocks, search_by_blocks
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.evidence import determines, is_plateau
 from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
@@ -53,6 +54,8 @@ Starts = int | str | Mapping[str, float] | Array
 
 # numbers of starts in successive rounds, while too few starts agree
 START_ROUNDS = (24, 72, 288, 1152)
+# the same, of a problem with many parameters in blocks
+BLOCK_ROUNDS = (8, 24, 96)
 # number of starts that must agree on the best minimum to end the search
 AGREEING_STARTS = 5
 # evaluations for the best start, if Newton's method has not converged
@@ -163,6 +166,8 @@ def _optimum(
     further_starts: Array | None,
     tolerance: float | None,
 ) -> Optimum:
+    if can_search(problem):
+        return _optimum_by_blocks(law, problem, starts, seed, progress, further_starts)
     by_one = replace(WITHOUT_GRADIENT, tolerance=tolerance)
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
     outside = 0
@@ -197,6 +202,47 @@ def _optimum(
     theta = to_parameters(problem.transforms, best.point[None])[0]
     parts = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *parts)
+
+
+def _optimum_by_blocks(
+    law: PreparedLaw,
+    problem: Problem,
+    starts: Starts,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+    further_starts: Array | None,
+) -> Optimum:
+    """The optimum of a problem with many parameters in blocks. All rows are searched, as a sample has
+    too few of each block."""
+    reached: list[Solution] = []
+    outside = 0
+    if isinstance(starts, np.ndarray):
+        reached = search_by_blocks(problem, to_free(problem.transforms, starts[None]))
+    elif isinstance(starts, Mapping):
+        reached = search_by_blocks(problem, given_start(law, problem, starts))
+    elif isinstance(starts, str) and starts == "declared":
+        free, outside = declared_starts(law, problem)
+        reached = search_by_blocks(problem, free, progress)
+    else:
+        for number, count in enumerate(BLOCK_ROUNDS if starts == AUTO else _rounds(starts)):
+            free = chosen_starts(law, problem, count, seed + number)
+            if len(free):
+                reached += search_by_blocks(problem, free, progress)
+            if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
+                break
+    if further_starts is not None:
+        reached += search_by_blocks(problem, to_free(problem.transforms, further_starts))
+    best = min(reached, key=lambda d: d.loss, default=None)
+    if best is None or not np.isfinite(best.loss):
+        raise no_value_error(law, problem, seed)
+    agreement = Agreement(len(reached), _count_agreeing(problem, reached))
+    onto_bounds = diagnose.move_onto_bounds(problem, best.point, best.loss)
+    last = refine_by_blocks(problem, onto_bounds)
+    if last.loss <= best.loss * (1 + POLISH_RTOL):
+        best = last
+    theta = to_parameters(problem.transforms, best.point[None])[0]
+    parts = (agreement, best.converged, best.reason, problem, tuple(reached), outside)
+    return Optimum(theta, best.point, best.loss, *parts)
 
 
 def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:

@@ -142,7 +142,7 @@ def least_squares_linear(
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(right_side, 1))
     if not usable.all():
         gram[~usable], right_side[~usable] = np.eye(gram.shape[1]), 0.0
-    s = _bounded_least_squares(gram, right_side, form.bounded)
+    s = bounded_least_squares(gram, right_side, form.bounded)
     result = theta.copy()
     result[:, problem.model.linear] = form.to_parameters(s)
     return result, form.bounded & (s <= 0)
@@ -396,7 +396,7 @@ def _slack_form(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -
     return _SlackForm(bounded, offset, directions)
 
 
-def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Array:
+def bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Array:
     """Minimise s·gram·s/2 - right_side·s over s >= 0 where bounded, for each start.
 
     Parameters below 0 are set to 0, those at 0 with a negative gradient are released, all at once
