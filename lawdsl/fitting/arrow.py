@@ -61,6 +61,13 @@ class Arrow:
         """The position in `order` of the first row of each block."""
         return np.concatenate([[0], self.ends[:-1]])
 
+    @property
+    def block_of_rows(self) -> Index:
+        """The block of each row of the problem, shape (rows,)."""
+        block = np.empty(len(self.order), dtype=np.int64)
+        block[self.order] = np.repeat(np.arange(len(self.ends)), self.ends - self.begins)
+        return block
+
     def compact(self, slopes: Array) -> Array:
         """Derivatives by slot, shape (starts, slots, rows), as derivatives by the shared parameters
         and by those of the row's block, shape (starts, border + width, rows in `order`).

@@ -222,7 +222,10 @@ class Problem:
         """Residuals at unconstrained parameters of shape (starts, parameters): shape (starts,
         rows).
         """
-        theta = to_parameters(self.transforms, free)
+        return self.residuals_at(to_parameters(self.transforms, free))
+
+    def residuals_at(self, theta: Array) -> Array:
+        """Residuals at parameters of shape (starts, parameters): shape (starts, rows)."""
         residuals = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
             residuals[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)

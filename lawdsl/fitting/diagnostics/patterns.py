@@ -310,6 +310,8 @@ def line_numbers(view: ResidualView, axis: int) -> Groups:
         axis: position of that variable.
     """
     others = np.delete(view.axes[:-1], axis, axis=0)
+    if view.blocks is not None:
+        others = np.vstack([others, view.blocks])
     if not len(others):
         return np.zeros(len(view), dtype=np.int64)
     return np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
