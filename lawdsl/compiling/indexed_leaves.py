@@ -178,6 +178,10 @@ class Source:
         if isinstance(subscript, Differing):
             names = [indicator(subscript.index, label) for label in labels]
             numbers = [self.leaves.variables.index(name) for name in names]
+            first, last = numbers[0], numbers[-1] + 1
+            if numbers == list(range(first, last)):  # one label a row: its number is a product
+                found = np.rint(np.arange(last - first, dtype=float) @ self.columns[first:last])
+                return found.astype(np.int64).reshape(self._shape(rows=-1))
             return np.argmax(self.columns[numbers], axis=0).reshape(self._shape(rows=-1))
         if isinstance(subscript, str):
             return np.zeros(self._shape(), dtype=np.int64)

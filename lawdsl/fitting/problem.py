@@ -47,8 +47,10 @@ __all__ = [
     "rho_slope",
 ]
 
-# starts times rows in one array: bounds memory for long tables
+# starts times rows in one array: bounds memory
 MAX_ARRAY_NUMBERS = 4_000_000
+# rows of a table above which arrays are smaller, as several have all of its rows
+LONG_TABLE_ROWS, LONG_TABLE_NUMBERS = 100_000, 1_000_000
 # fewer parameters are solved for by dense matrices
 MIN_ARROW_PARAMETERS = 61
 # relative to the measurements: residuals of an exact fit are smaller
@@ -379,7 +381,8 @@ class Problem:
 
     def pieces(self, starts: int) -> Iterator[slice]:
         """Slices of the rows, short enough that an array of starts times rows fits into memory."""
-        width = max(1, MAX_ARRAY_NUMBERS // max(starts, 1))
+        numbers = MAX_ARRAY_NUMBERS if self.rows <= LONG_TABLE_ROWS else LONG_TABLE_NUMBERS
+        width = max(1, numbers // max(starts, 1))
         if width >= self.rows:
             yield EVERY_ROW
             return

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.data.row_codes import row_codes
 from lawdsl.fitting.diagnostics.goodness import weighted_loss
 from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -134,7 +135,7 @@ def _count_settings(columns: Array, limit: int) -> int:
         if value_levels is None:
             return limit + 1
         levels.append(value_levels)
-    return len(np.unique(np.array(levels), axis=1).T) if levels else 1
+    return int(row_codes(levels, len(levels[0])).max()) + 1 if levels else 1
 
 
 def _value_levels(values: Array, limit: int) -> NDArray[np.int64] | None:

@@ -46,9 +46,7 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     return Optimality(canonical_nan(float(gradient_norm)), float(np.linalg.eigvalsh(scaled)[0]))
 
 
-def _optimality_by_blocks(
-    problem: Problem, free: Array, on_bound: NDArray[np.bool_]
-) -> Optimality:
+def _optimality_by_blocks(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Optimality:
     """The same for a problem with blocks; the least eigenvalue is that of the inverse of S·H·S."""
     matrix, gradient, loss = normal_equations(problem, free)
     curvature = matrix.diagonal[0]

@@ -32,6 +32,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
 )
 from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms
 from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import bound_distances
@@ -142,6 +143,8 @@ def undetermined_directions(
     blocks, jacobian = None, np.empty((0, 0))
     if problem.arrow is not None and problem.penalty is None:
         residual, blocks = BlockJacobian.of(problem, theta)
+    elif is_long(problem):
+        residual, jacobian = problem.residuals_at(theta[None])[0], jacobian_triangle(problem, theta)[0]
     else:
         residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     spread = np.sqrt(problem.rows) * problem.output_deviation
@@ -449,7 +452,11 @@ def _structural_directions(
             if not fewest_directions:
                 break
             continue
-        of_rows = problem.slopes(theta[None])[1][0]
+        if is_long(problem):
+            of_rows, is_finite = jacobian_triangle(problem, theta)
+            of_rows[:, ~is_finite] = np.nan
+        else:
+            of_rows = problem.slopes(theta[None])[1][0]
         jacobian = _with_priors(problem, theta, of_rows, 0.0)[:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
             continue

@@ -181,7 +181,9 @@ def _order(
     if dependence is not None and patterns:
         # dependent rows imitate patterns: only those significant with fewer effective rows are kept
         patterns, _ = _successive_patterns(view, inflation)
-    misfit = None if patterns else find_line_correlation(remaining, _other_axes(law, tested), inflation)
+    misfit = (
+        None if patterns else find_line_correlation(remaining, _other_axes(law, tested), inflation)
+    )
     variance = find_unequal_variance(remaining, inflation)
     if dependence is not None and _are_counted_by_run(remaining, dependence, groups):
         dependence = None
@@ -205,7 +207,9 @@ def _order_of_runs(
     if not patterns:
         misfit = find_line_correlation(strata.within, _other_axes(law, tested), inflation)
     variance = find_unequal_variance(strata.within, inflation)
-    dependence = find_line_correlation(strata.between, _training_variables(law, tested), of_runs=True)
+    dependence = find_line_correlation(
+        strata.between, _training_variables(law, tested), of_runs=True
+    )
     return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
 
 

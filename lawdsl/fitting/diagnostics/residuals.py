@@ -198,7 +198,7 @@ def sample_blocks(problem: Problem, rows: Rows, sizes: Array) -> tuple[Rows, Row
     within = np.isin(blocks, chosen)
     tested, further = sample_rows(rows[within]), rows[np.isin(blocks, furthest)]
     # of long blocks the rows with the largest residuals, and others beside them
-    extreme = further[np.argsort(-sizes[further], kind="stable")[:MAX_TESTED_ROWS // 8]]
+    extreme = further[np.argsort(-sizes[further], kind="stable")[: MAX_TESTED_ROWS // 8]]
     return tested, np.union1d(tested, np.union1d(sample_rows(further), extreme))
 
 

@@ -24,6 +24,7 @@ from lawdsl.fitting.intervals.interval_method import (
     LinearisedErrors,
 )
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
+from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import (
     parameters_and_own_slopes,
@@ -70,12 +71,19 @@ def linearised_errors(
     free = to_free(problem.transforms, theta[None])[0]
     if by_blocks and groups is None and problem.penalty is None and problem.arrow is not None:
         return _errors_by_blocks(problem, free, theta, on_bound, level)
-    (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
+    _, jacobian = with_slopes(problem.transforms, free[None])
     free_numbers = np.flatnonzero(~on_bound)
+    if groups is None and is_long(problem):
+        at_free = to_parameters(problem.transforms, free[None])
+        residual = problem.residuals_at(at_free)[0]
+        slopes, is_finite = jacobian_triangle(problem, at_free[0], weighted=True)
+        slopes = np.where(is_finite, slopes, np.nan) @ jacobian[0]
+        weights = np.ones(len(slopes))
+    else:
+        (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
+        weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     slopes = slopes[:, free_numbers]
     noise = noise_of(problem, residual, len(free_numbers), groups)
-    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    _, jacobian = with_slopes(problem.transforms, free[None])
     priors = np.empty((0, len(theta)))  # as further rows, in units of their standard deviations
     if problem.penalty is not None:
         priors = problem.penalty.pseudo_rows(theta, 1.0) @ jacobian[0]
