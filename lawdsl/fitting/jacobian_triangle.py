@@ -38,12 +38,11 @@ def jacobian_triangle(
     """
     count = problem.parameters
     triangle, is_finite = np.zeros((0, count)), np.ones(count, dtype=bool)
-    for piece in problem.pieces(count):
-        value, slopes = problem.model.slopes(theta[None], piece)
-        columns = slopes[0].T / value[0][:, None] if problem.takes_log else slopes[0].T
+    pieces = zip(problem.pieces(count), problem.slopes_in_pieces(theta), strict=True)
+    for piece, columns in pieces:
         is_finite &= np.isfinite(columns).all(axis=0)
-        columns = np.nan_to_num(columns, posinf=0.0, neginf=0.0)
+        finite = np.nan_to_num(columns, posinf=0.0, neginf=0.0)
         if weighted and problem.weights is not None:
-            columns *= np.sqrt(problem.weights[piece])[:, None]
-        triangle = np.linalg.qr(np.vstack([triangle, columns]), mode="r")
+            finite *= np.sqrt(problem.weights[piece])[:, None]
+        triangle = np.linalg.qr(np.vstack([triangle, finite]), mode="r")
     return triangle, is_finite

@@ -50,7 +50,7 @@ __all__ = [
 # starts times rows in one array: bounds memory
 MAX_ARRAY_NUMBERS = 4_000_000
 # rows of a table above which arrays are smaller, as several have all of its rows
-LONG_TABLE_ROWS, LONG_TABLE_NUMBERS = 100_000, 1_000_000
+LONG_TABLE_ROWS, LONG_TABLE_NUMBERS = 100_000, 400_000
 # fewer parameters are solved for by dense matrices
 MIN_ARROW_PARAMETERS = 61
 # relative to the measurements: residuals of an exact fit are smaller
@@ -285,6 +285,14 @@ class Problem:
                 jacobian[:, piece] = by_row / value[..., None] if self.takes_log else by_row
             residual[:, piece] = self.residuals_of(value, piece)
         return residual, jacobian
+
+    def slopes_in_pieces(self, theta: Array) -> Iterator[Array]:
+        """The Jacobian of the residuals with respect to the parameters, of shape (parameters,), in
+        pieces of shape (rows of the piece, parameters)."""
+        for piece in self.pieces(self.parameters):
+            value, slopes = self.model.slopes(theta[None], piece)
+            with np.errstate(all="ignore"):
+                yield slopes[0].T / value[0][:, None] if self.takes_log else slopes[0].T
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient with respect to the unconstrained parameters at one

@@ -144,7 +144,10 @@ def undetermined_directions(
     if problem.arrow is not None and problem.penalty is None:
         residual, blocks = BlockJacobian.of(problem, theta)
     elif is_long(problem):
-        residual, jacobian = problem.residuals_at(theta[None])[0], jacobian_triangle(problem, theta)[0]
+        residual, jacobian = (
+            problem.residuals_at(theta[None])[0],
+            jacobian_triangle(problem, theta)[0],
+        )
     else:
         residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     spread = np.sqrt(problem.rows) * problem.output_deviation
@@ -425,6 +428,9 @@ def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> 
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
     """The singular value decomposition of a tall matrix, without its left singular vectors."""
+    missing = columns.shape[1] - len(columns)
+    if missing > 0:  # a block with fewer rows than parameters: the rest has no effect
+        columns = np.vstack([columns, np.zeros((missing, columns.shape[1]))])
     # R has the singular values of the tall matrix, and is small
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from lawdsl.compiling.model import combined
 from lawdsl.fitting.evaluation import Evaluation
-from lawdsl.fitting.problem import Problem, ResidualState
+from lawdsl.fitting.problem import LONG_TABLE_ROWS, Problem, ResidualState
 from lawdsl.fitting.transforms import Transforms, diagonal
 from lawdsl.language.resolver import Objective
 
@@ -301,7 +301,7 @@ class _LinearMinimisation:
     def _step_under_bounds(self, gradient: Array, curvature: Array, s: Array) -> Array:
         """Newton's step such that no bounded s becomes negative."""
         columns, bounded = self.columns, self.bounded
-        hessian = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
+        hessian = _weighted_products(columns, curvature)
         if self.penalty is not None:
             hessian += self.penalty.curvature
         on_bound = bounded & (s <= 0) & (gradient >= 0)
@@ -315,6 +315,24 @@ class _LinearMinimisation:
             on_bound |= below
             step = _constrained_step(hessian, gradient, s, on_bound, self.fixed)
         return step
+
+
+def _weighted_products(columns: Array, weights: Array) -> Array:
+    """The sums X·diag(w)·Xᵀ over the rows, shape (starts, m, m); of long tables in pieces.
+
+    Args:
+        columns: X, shape (starts, m, rows).
+        weights: w, shape (starts, rows).
+    """
+    rows = weights.shape[1]
+    width = rows if rows <= LONG_TABLE_ROWS else LONG_TABLE_ROWS
+    total: Array | None = None
+    for first in range(0, rows, width):
+        part = columns[:, :, first : first + width]
+        products = (part * weights[:, None, first : first + width]) @ np.swapaxes(part, 1, 2)
+        total = products if total is None else total + products
+    assert total is not None
+    return total
 
 
 def _store(
