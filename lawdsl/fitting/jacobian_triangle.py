@@ -44,5 +44,5 @@ def jacobian_triangle(
         finite = np.nan_to_num(columns, posinf=0.0, neginf=0.0)
         if weighted and problem.weights is not None:
             finite *= np.sqrt(problem.weights[piece])[:, None]
-        triangle = np.linalg.qr(np.vstack([triangle, finite]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.vstack([triangle, finite]), mode="r"))
     return triangle, is_finite

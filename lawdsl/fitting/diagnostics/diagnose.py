@@ -295,8 +295,8 @@ def _changes_by_blocks(
                 trial[i] += inwards * (1 + abs(theta[i])) if is_inwards else -inwards * distance
             moved = np.abs(problem.predictions(trial[None])[0] - base)[arrow.order]
             largest = np.maximum.reduceat(np.where(np.isfinite(moved), moved, np.inf), arrow.begins)
-            for i, change in zip(members.tolist(), largest.tolist(), strict=True):
-                found[i, is_inwards] = change
+            for i, size in zip(members.tolist(), largest.tolist(), strict=True):
+                found[i, is_inwards] = size
 
     def change(i: int, inwards: float) -> float:
         known = found.get((i, bool(inwards)))

@@ -43,6 +43,8 @@ MIN_DAMPING, MAX_DAMPING = 1e-12, 1e10
 MAX_DAMPING_AT_CONVERGENCE = 1e-3
 # relative to the loss: where no step decreases it, a smaller predicted decrease is rounding
 ROUNDING_DECREASE_RTOL = 1e-9
+# relative to the loss: the curvature by an unconstrained parameter that is on its bound
+ON_BOUND_RTOL = 1e-12
 # a start above the best by this factor after so many steps, with steps that gain little, is dropped
 DROP_FACTOR, DROP_STEPS = 1.3, 6
 DROP_DECREASE_FACTOR = 12.0
@@ -199,6 +201,7 @@ class _Search:
         self.weights = None if weights is None else weights[self.arrow.order]
         self.linear = LinearPlaces.of(problem, self.arrow) if solves else None
         self.longest = longest_steps(problem)
+        self.bounded = self.longest < np.inf
         self.free, self.losses = free.copy(), np.full(len(free), np.inf)
         self.converged = np.zeros(len(free), dtype=bool)
         self.evaluations = np.ones(len(free), dtype=np.int64)
@@ -307,7 +310,11 @@ class _Search:
             slope, weight = slope * self.weights, weight * self.weights
         matrix = normal_matrix(self.arrow, points.compact, weight).scaled(1 / points.slopes)
         gradient = gradient_of(self.arrow, points.compact, slope) * points.slopes
-        size = np.sqrt(np.maximum(matrix.diagonal, 1e-300))
+        curvature = matrix.diagonal
+        size = np.sqrt(np.maximum(curvature, 1e-300))
+        # a parameter that is on its bound up to rounding would move towards it for ever
+        towards = self.bounded & (gradient * points.free < 0)
+        size[towards & (curvature <= ON_BOUND_RTOL * points.loss[:, None])] = np.inf
         return matrix.scaled(size), size, gradient / size
 
     def _step(
@@ -315,7 +322,7 @@ class _Search:
     ) -> tuple[Array, Array]:
         """The damped step, and the decrease of the loss that the model predicts for it."""
         added = np.broadcast_to(damping[:, None] + 1e-14, gradient.shape)
-        damped = matrix.plus(np.where(size > 1e-140, added, 1.0))
+        damped = matrix.plus(np.where((size > 1e-140) & (size < np.inf), added, 1.0))
         try:
             scaled = -damped.solve(gradient)
         except np.linalg.LinAlgError:
