@@ -27,7 +27,7 @@ from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.arrow_search import can_search, refine_by_blocks, search_by_blocks
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.evidence import determines, is_plateau
-from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
+from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_region
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, newton_batch
@@ -62,6 +62,8 @@ AGREEING_STARTS = 5
 EXTRA_EVALUATIONS = 600
 # relative to the objective: a minimum from which the last stage gains less is confirmed
 CONFIRMED_RTOL = 1e-9
+# steps of the last stage after a search that has reached the tolerance it was given
+CONFIRMING_STEPS = 30
 # starts whose parameters are scanned, and what is added to the seed for their draws
 SCANNED_STARTS, CHALLENGE = 16, 101
 # rounds of perturbations of the best minima, while too few starts agree
@@ -282,10 +284,12 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
     with many parameters, that of SciPy or, with priors, of further Newton steps.
     """
     if can_improve(problem):
-        continued = exact_trust_region(project(problem), best.point)
+        is_enough = options.tolerance is not None and best.converged
+        limit = CONFIRMING_STEPS if is_enough else MAX_STEPS
+        continued = exact_trust_region(project(problem), best.point, limit)
         # what a minimum gains is rounding, unless it is none
-        limit = best.loss * (1 - CONFIRMED_RTOL) - problem.exact if best.converged else best.loss
-        return continued if continued.loss <= limit else best
+        highest = best.loss * (1 - CONFIRMED_RTOL) - problem.exact if best.converged else best.loss
+        return continued if continued.loss <= highest else best
     if best.converged:
         return best
     if problem.penalty is not None:
