@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import lawdsl
+from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.fitting.preparation import build_problem
 from lawdsl.fitting.preparation.build_problem import (
     MAX_WRITTEN_OUT_PARAMETERS,
@@ -123,6 +124,24 @@ def test_slopes_are_the_limits_of_differences(case: Case, monkeypatch: pytest.Mo
         down[0, k] -= step
         found = (arrays.model.value(up) - arrays.model.value(down)) / (2 * step)
         np.testing.assert_allclose(slopes[:, k], found, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_slopes_by_the_parameters_of_each_row_are_all_that_are_not_0(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+):
+    _, _, arrays, theta = problems(case, monkeypatch)
+    model = arrays.model
+    assert isinstance(model, ArrayModel)
+    for piece in (slice(None), slice(2, 6)):
+        value, slopes = model.slopes(theta, piece)
+        here, by_slot = model.row_slopes(theta, piece)
+        expanded = np.zeros_like(slopes)
+        rows = np.arange(slopes.shape[2])
+        for slot, number in enumerate(model.slots.index[:, piece]):
+            expanded[:, number, rows] += by_slot[:, slot]
+        np.testing.assert_array_equal(here, value)
+        np.testing.assert_allclose(expanded, slopes, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("case", CASES, ids=names)

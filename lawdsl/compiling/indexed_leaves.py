@@ -111,10 +111,19 @@ class Source:
         leaves: the leaves of the law.
         columns: its variables, shape (variables, rows).
         everything: all parameters, including tied ones, shape (starts, parameters).
+        known: the positions of parameters that earlier evaluations on these columns have found; it is
+            extended.
     """
 
-    def __init__(self, leaves: Leaves, columns: Array, everything: Array) -> None:
+    def __init__(
+        self,
+        leaves: Leaves,
+        columns: Array,
+        everything: Array,
+        known: dict[tuple[str, tuple[IndexValue | int, ...]], Index] | None = None,
+    ) -> None:
         self.leaves, self.columns, self.everything = leaves, columns, everything
+        self.known = {} if known is None else known
 
     def value(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
         """The array of one leaf, shape (starts or 1, rows or 1, a length for each index).
@@ -134,6 +143,11 @@ class Source:
             name: the name of the parameter.
             labels: its subscripts.
         """
+        if (name, labels) not in self.known:
+            self.known[name, labels] = self._numbers(name, labels)
+        return self.known[name, labels]
+
+    def _numbers(self, name: str, labels: tuple[IndexValue | int, ...]) -> Index:
         leaves = self.leaves
         labels_of_axes = [
             self._labels(subscript, position, name) for position, subscript in enumerate(labels)
@@ -164,6 +178,10 @@ class Source:
         if isinstance(subscript, Differing):
             names = [indicator(subscript.index, label) for label in labels]
             numbers = [self.leaves.variables.index(name) for name in names]
+            first, last = numbers[0], numbers[-1] + 1
+            if numbers == list(range(first, last)):  # one label a row: its number is a product
+                found = np.rint(np.arange(last - first, dtype=float) @ self.columns[first:last])
+                return found.astype(np.int64).reshape(self._shape(rows=-1))
             return np.argmax(self.columns[numbers], axis=0).reshape(self._shape(rows=-1))
         if isinstance(subscript, str):
             return np.zeros(self._shape(), dtype=np.int64)

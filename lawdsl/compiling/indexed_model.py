@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
 from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
+from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
+Positions = dict[tuple[str, tuple[IndexValue | int, ...]], NDArray[np.int64]]
 
 
 class ArrayModel:
@@ -30,6 +34,7 @@ class ArrayModel:
         self.law, self.columns, self.linear = law, columns, list(linear)
         self.count = len(law.leaves.parameters)
         self.has_offset = True
+        self._positions: dict[tuple[int | None, int | None], Positions] = {}
 
     @property
     def piecewise(self) -> bool:
@@ -50,7 +55,7 @@ class ArrayModel:
             order: the order of derivatives; at most 1.
             piece: the rows.
         """
-        return ArrayValues(self, theta, self.columns[:, piece])
+        return ArrayValues(self, theta, piece)
 
     def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
         """The law at parameters.
@@ -63,7 +68,7 @@ class ArrayModel:
             Shape (starts, rows).
         """
         with np.errstate(all="ignore"):
-            return _value(self.law, theta, self.columns[:, piece])
+            return _value(self.law, self.source(theta, piece))
 
     def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
         """The law, shape (starts, rows), and its derivatives by parameters, (starts, p, rows).
@@ -73,14 +78,37 @@ class ArrayModel:
             piece: the rows.
         """
         with np.errstate(all="ignore"):
-            return _with_slopes(self.law, theta, self.columns[:, piece])
+            return _with_slopes(self.law, self.source(theta, piece))
+
+    @cached_property
+    def slots(self) -> Slots:
+        """Which parameters each row depends on."""
+        return slots_of(self.law, self.columns)
+
+    def row_slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
+        """The law, shape (starts, rows), and its derivatives by the parameters of each row, shape
+        (starts, slots, rows): `slots` tells which these are.
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+        """
+        with np.errstate(all="ignore"):
+            return row_slopes(self.law, self.slots, self.source(theta, piece), piece)
+
+    def source(self, theta: Array, piece: slice) -> Source:
+        """The leaves of the law; what does not depend on parameters is computed once."""
+        matrix, added = self.law.leaves.affine_map
+        everything = np.asarray((matrix @ theta.T).T) + added
+        known = self._positions.setdefault((piece.start, piece.stop), {})
+        return Source(self.law.leaves, self.columns[:, piece], everything, known)
 
 
 class ArrayValues:
     """A law with index sets at given values of its nonlinear parameters."""
 
-    def __init__(self, model: ArrayModel, theta: Array, columns: Array) -> None:
-        self.model, self.theta, self.data = model, theta, columns
+    def __init__(self, model: ArrayModel, theta: Array, piece: slice) -> None:
+        self.model, self.theta, self.piece = model, theta, piece
         self._at_zero: tuple[Array, Array] | None = None
 
     def _values_at_zero(self) -> tuple[Array, Array]:
@@ -88,7 +116,8 @@ class ArrayValues:
         if self._at_zero is None:
             nonlinear = self.theta.copy()
             nonlinear[:, self.model.linear] = 0.0
-            self._at_zero = _with_slopes(self.model.law, nonlinear, self.data)
+            source = self.model.source(nonlinear, self.piece)
+            self._at_zero = _with_slopes(self.model.law, source)
         return self._at_zero
 
     def offset(self) -> Array:
@@ -108,24 +137,18 @@ class ArrayValues:
 
     def slopes(self, theta: Array) -> Array:
         """Derivatives by all parameters, shape (starts, p, rows); `theta` has shape (starts, p)."""
-        return _with_slopes(self.model.law, theta, self.data)[1]
+        return _with_slopes(self.model.law, self.model.source(theta, self.piece))[1]
 
 
-def _source(law: IndexedProgram, theta: Array, columns: Array) -> Source:
-    matrix, added = law.leaves.affine_map
-    return Source(law.leaves, columns, np.asarray((matrix @ theta.T).T) + added)
-
-
-def _value(law: IndexedProgram, theta: Array, columns: Array) -> Array:
-    value = law.values(_source(law, theta, columns))[law.output]
-    shape = (len(theta), columns.shape[1])
+def _value(law: IndexedProgram, source: Source) -> Array:
+    value = law.values(source)[law.output]
+    shape = (len(source.everything), source.columns.shape[1])
     return np.broadcast_to(_flat(value), shape).copy()
 
 
-def _with_slopes(law: IndexedProgram, theta: Array, columns: Array) -> tuple[Array, Array]:
-    source = _source(law, theta, columns)
+def _with_slopes(law: IndexedProgram, source: Source) -> tuple[Array, Array]:
     results = law.values(source)
-    starts, rows = len(theta), columns.shape[1]
+    starts, rows = len(source.everything), source.columns.shape[1]
     matrix, _ = law.leaves.affine_map
     slopes = np.zeros((len(law.leaves.numbers), starts, rows))
 

@@ -294,7 +294,8 @@ def _values(
         elif positive:
             why = "is not above 0, so it has no logarithm"
             # raw residuals of values that the law cannot give are refused as well
-            can_be = _attainable(law, numbers)[numbers <= 0].all()
+            is_low = numbers <= 0
+            can_be = not is_low.any() or _attainable(law, numbers)[is_low].all()
             raw = "fit raw residuals: --objective squared" if can_be else ""
             checks.append((numbers > 0, "D0109", why, raw))
         elif np.any(numbers < 0):

@@ -62,8 +62,9 @@ class Labelled:
         """
         columns: dict[str, Any] = dict(self.table.columns)
         for index, row_labels in self.of_rows.items():
+            labels_of_rows = np.array(row_labels)
             for label in self.sets[index] if index not in labels else ():
-                marks = np.array(row_labels) == label
+                marks = labels_of_rows == label
                 columns[indicator(index, label)] = pa.chunked_array([marks.astype(float)])
         return replace(self.table, columns=columns).keep(self.rows_with(labels))
 

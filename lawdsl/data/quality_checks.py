@@ -25,6 +25,7 @@ from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.drafts.column_names import logarithm_of_name, read_name
 from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
+from lawdsl.data.row_codes import row_codes
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.law.quantities import unit_text
 
@@ -143,10 +144,10 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
         output: the measurements, shape (rows,).
         steps: the rounding steps of the measurements, shape (rows,).
     """
-    cells = in_single_precision(np.vstack([data, output]))
-    count = _repeated(cells)
+    count = _repeated([*data, output])
     if not count:
         return []
+    cells = [in_single_precision(column) for column in (*data, output)]
     settings = pa.table({str(i): to_arrow(column) for i, column in enumerate(cells)})
     names = settings.column_names
     numbered = settings.append_column("row", to_arrow(table.rows))
@@ -182,10 +183,13 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
 
 
-def _repeated(cells: NDArray[np.float64]) -> int:
-    """The number of rows that repeat an earlier row; `cells` has the shape (columns, rows)."""
-    ordered = cells[:, np.lexsort(cells)]
-    return int(np.all(ordered[:, 1:] == ordered[:, :-1], axis=0).sum())
+def _repeated(columns: Sequence[Array]) -> int:
+    """The number of rows that repeat an earlier row in single precision, of columns of shape (rows,)."""
+    known = np.ones(len(columns[0]), dtype=bool)  # nan equals nothing
+    for column in columns:
+        known &= ~np.isnan(column)
+    codes = row_codes((in_single_precision(c[known]) for c in columns), int(known.sum()))
+    return len(codes) - int(codes.max(initial=-1)) - 1
 
 
 def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> float:

@@ -21,10 +21,11 @@ def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParame
     point = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
     point |= {law.symbols[name]: sp.Float(x, 17) for name, x in values.items()}
     values_of_fixed = {}
+    ties, fixed = law.ties, law.fixed
     for name in law.declarations.symbols:
-        if name in law.ties:
+        if name in ties:
             number = float(law.to_sympy(tree.Name(name)).xreplace(point))
-            values_of_fixed[name] = FixedParameter(number, law.ties[name])
-        elif name in law.fixed:
-            values_of_fixed[name] = FixedParameter(law.fixed[name])
+            values_of_fixed[name] = FixedParameter(number, ties[name])
+        elif name in fixed:
+            values_of_fixed[name] = FixedParameter(fixed[name])
     return values_of_fixed

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.model import EVERY_ROW, Model, Values
+from lawdsl.fitting.arrow import Arrow, arrow_of
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.local_model import LocalModel
 from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
@@ -46,8 +47,12 @@ __all__ = [
     "rho_slope",
 ]
 
-# starts times rows in one array: bounds memory for long tables
+# starts times rows in one array: bounds memory
 MAX_ARRAY_NUMBERS = 4_000_000
+# rows of a table above which arrays are smaller, as several have all of its rows
+LONG_TABLE_ROWS, LONG_TABLE_NUMBERS = 100_000, 400_000
+# fewer parameters are solved for by dense matrices
+MIN_ARROW_PARAMETERS = 61
 # relative to the measurements: residuals of an exact fit are smaller
 EXACT_FIT_RTOL = 1e-9
 
@@ -99,6 +104,35 @@ class Problem:
     def linear(self) -> tuple[int, ...]:
         """Positions of the parameters in which the model is jointly linear."""
         return tuple(self.model.linear)
+
+    @cached_property
+    def arrow(self) -> Arrow | None:
+        """The blocks of many parameters that act on separate rows; None for few parameters, or where
+        they form no blocks."""
+        model = self.model
+        if self.parameters < MIN_ARROW_PARAMETERS or isinstance(model, Model):
+            return None
+        if any(t.coupled for t in self.transforms):
+            return None
+        return arrow_of(model.slots.index, self.parameters)
+
+    def compact_slopes(self, theta: Array) -> tuple[Array, Array]:
+        """Residuals and their derivatives by the parameters of each row, of a problem with blocks.
+
+        Args:
+            theta: parameters, shape (starts, parameters).
+
+        Returns:
+            Shapes (starts, rows) and (starts, border + width, rows), with the rows in the order of
+            `arrow`.
+        """
+        arrow = self.arrow
+        assert arrow is not None and not isinstance(self.model, Model)
+        value, slopes = self.model.row_slopes(theta)
+        with np.errstate(all="ignore"):
+            if self.takes_log:
+                slopes /= value[:, None]
+        return self.residuals_of(value)[:, arrow.order], arrow.compact(slopes)
 
     @property
     def columns(self) -> Array:
@@ -190,7 +224,10 @@ class Problem:
         """Residuals at unconstrained parameters of shape (starts, parameters): shape (starts,
         rows).
         """
-        theta = to_parameters(self.transforms, free)
+        return self.residuals_at(to_parameters(self.transforms, free))
+
+    def residuals_at(self, theta: Array) -> Array:
+        """Residuals at parameters of shape (starts, parameters): shape (starts, rows)."""
         residuals = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
             residuals[:, piece] = self.residuals_of(self.model.value(theta, piece), piece)
@@ -248,6 +285,14 @@ class Problem:
                 jacobian[:, piece] = by_row / value[..., None] if self.takes_log else by_row
             residual[:, piece] = self.residuals_of(value, piece)
         return residual, jacobian
+
+    def slopes_in_pieces(self, theta: Array) -> Iterator[Array]:
+        """The Jacobian of the residuals with respect to the parameters, of shape (parameters,), in
+        pieces of shape (rows of the piece, parameters)."""
+        for piece in self.pieces(self.parameters):
+            value, slopes = self.model.slopes(theta[None], piece)
+            with np.errstate(all="ignore"):
+                yield slopes[0].T / value[0][:, None] if self.takes_log else slopes[0].T
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
         """The objective and its exact gradient with respect to the unconstrained parameters at one
@@ -344,7 +389,8 @@ class Problem:
 
     def pieces(self, starts: int) -> Iterator[slice]:
         """Slices of the rows, short enough that an array of starts times rows fits into memory."""
-        width = max(1, MAX_ARRAY_NUMBERS // max(starts, 1))
+        numbers = MAX_ARRAY_NUMBERS if self.rows <= LONG_TABLE_ROWS else LONG_TABLE_NUMBERS
+        width = max(1, numbers // max(starts, 1))
         if width >= self.rows:
             yield EVERY_ROW
             return

@@ -260,6 +260,28 @@ def parameters_and_derivatives(
     return theta, TransformDerivatives(slopes, contract_own)
 
 
+def parameters_and_own_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
+    """Map unconstrained parameters to parameters none of which has a limit that depends on others.
+
+    Args:
+        transforms: the transforms.
+        free: unconstrained parameters, shape (starts, parameters).
+
+    Returns:
+        Parameters, and the derivative of each by its own unconstrained value, of the same shape.
+    """
+    theta, grown = _one_sided(transforms, free)
+    slopes = np.ones_like(free)
+    slopes[:, transforms.one_sided] = grown
+    for i in transforms.others:
+        low, high = _limit_values(transforms[i], theta)
+        assert low is not None and high is not None
+        theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
+        share = 1 / (1 + np.exp(-np.clip(free[:, i], -MAX_EXPONENT, MAX_EXPONENT)))
+        slopes[:, i] = (high - low) * share * (1 - share)
+    return theta, slopes
+
+
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """Map unconstrained parameters of shape (starts, parameters) to parameters, with the Jacobian
     of the map.

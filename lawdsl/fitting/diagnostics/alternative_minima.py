@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.diagnostics.block_directions import BlockJacobian
 from lawdsl.fitting.diagnostics.identifiability import (
     NAMED_SHARE_EXACT,
     NO_EFFECT,
@@ -16,7 +17,7 @@ from lawdsl.fitting.diagnostics.identifiability import (
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.solvers.solver import Solution
-from lawdsl.fitting.transforms import to_parameters, with_slopes
+from lawdsl.fitting.transforms import parameters_and_own_slopes, to_parameters
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -93,17 +94,31 @@ def _optimum_difference(problem: Problem, point: Array, other: Array) -> tuple[f
     are the same.
     """
     with np.errstate(all="ignore"):
-        residual, slopes = problem.residuals_and_slopes(np.stack([point, other]))
+        residual = problem.residuals(np.stack([point, other]))
     change = residual[1] - residual[0]
     tolerance = _equal_predictions(problem, residual[0])
     theta = to_parameters(problem.transforms, np.stack([point, other]))
     scale = np.maximum(np.max(np.abs(theta), axis=0), 1e-300)
     differs = np.abs(theta[1] - theta[0]) > NAMED_PARAMETER_RTOL * scale
-    differs &= _have_effect(problem, point)
+    if differs.any():
+        differs &= _have_effect(problem, point)
     if _rms(change) > tolerance:
         return float(np.max(np.abs(change))), differs
-    along = np.nan_to_num(slopes[0]) @ np.where(differs, other - point, 0.0)
-    return (0.0, differs) if differs.any() and _rms(along) > tolerance else None
+    if not differs.any():
+        return None
+    along = _linear_change(problem, point, np.where(differs, other - point, 0.0))
+    return (0.0, differs) if _rms(along) > tolerance else None
+
+
+def _linear_change(problem: Problem, free: Array, step: Array) -> Array:
+    """The change of the residuals by a step of the unconstrained parameters, to first order."""
+    if problem.arrow is not None:
+        theta, slopes = parameters_and_own_slopes(problem.transforms, free[None])
+        return BlockJacobian.of(problem, theta[0])[1].times(slopes[0] * step)
+    with np.errstate(all="ignore"):
+        slopes = problem.residuals_and_slopes(free[None])[1][0]
+    change: Array = np.nan_to_num(slopes) @ step
+    return change
 
 
 def _equal_predictions(problem: Problem, residual: Array) -> float:
@@ -114,7 +129,9 @@ def _equal_predictions(problem: Problem, residual: Array) -> float:
 
 def _have_effect(problem: Problem, free: Array) -> Mask:
     """The mask of parameters that are not part of any direction without effect on the rows."""
-    theta, _ = with_slopes(problem.transforms, free[None])
+    theta = to_parameters(problem.transforms, free[None])
+    if problem.arrow is not None:
+        return _have_effect_in_blocks(problem, theta[0])
     jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
     length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)
     nonzero = length > NO_EFFECT * np.sqrt(problem.rows) * _output_scale(problem)
@@ -124,6 +141,17 @@ def _have_effect(problem: Problem, free: Array) -> Mask:
         _, widths, rows = np.linalg.svd(scaled, full_matrices=False)
         flat = rows[widths < UNDETERMINED_WIDTH * widths[0]]
         effective[np.flatnonzero(nonzero)[np.any(np.abs(flat) > NAMED_SHARE_EXACT, axis=0)]] = False
+    return effective
+
+
+def _have_effect_in_blocks(problem: Problem, theta: Array) -> Mask:
+    """The same mask for a problem with blocks, at parameters of shape (parameters,)."""
+    _, blocks = BlockJacobian.of(problem, theta)
+    size = np.maximum(np.abs(theta), 1e-300)
+    limit = NO_EFFECT * np.sqrt(problem.rows) * _output_scale(problem)
+    effective: Mask = blocks.lengths * size > limit
+    for direction in blocks.flat_directions(UNDETERMINED_WIDTH, ~effective):
+        effective[np.abs(direction) > NAMED_SHARE_EXACT] = False
     return effective
 
 

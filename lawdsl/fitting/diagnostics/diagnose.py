@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.data.row_codes import row_codes
 from lawdsl.fitting.diagnostics.goodness import weighted_loss
 from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -133,7 +135,7 @@ def _count_settings(columns: Array, limit: int) -> int:
         if value_levels is None:
             return limit + 1
         levels.append(value_levels)
-    return len(np.unique(np.array(levels), axis=1).T) if levels else 1
+    return int(row_codes(levels, len(levels[0])).max()) + 1 if levels else 1
 
 
 def _value_levels(values: Array, limit: int) -> NDArray[np.int64] | None:
@@ -177,7 +179,7 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
             f"quantile does: {problem.objective.loss} loss {ratio:.3g} times as large"
         )
         return [Diagnostic("F0112", message, help=help)]
-    residual = problem.slopes(theta[None])[0][0]
+    residual = problem.residuals_at(theta[None])[0]
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
     usual = float(np.median(np.abs(values - np.median(values))))
     # also by medians, since one outlier can make R² negative
@@ -220,6 +222,13 @@ def bound_findings(
     flat = np.zeros(len(names), dtype=bool)
     if problem.model.piecewise:
         flat = ~np.any(problem.slopes(theta[None])[1][0], axis=0)
+    numbers = {name: i for i, name in enumerate(names)}
+    steps = {
+        numbers[name]: (1.0 if side == "lower" else -1.0, distance)
+        for name, (side, distance) in nearest.items()
+    }
+    changes = _changes if problem.arrow is None else _changes_by_blocks
+    change = changes(problem, theta, base, steps)
     findings, sides = [], {}
     for i, q in enumerate(law.parameters):
         if q.name not in nearest:
@@ -227,23 +236,11 @@ def bound_findings(
         side, distance = nearest[q.name]
         inwards = 1.0 if side == "lower" else -1.0
 
-        def change(step: float, i: int = i) -> float:
-            """The largest change of the predictions when the parameter moves to the bound; inf
-            without a value.
-            """
-            trial = theta.copy()
-            trial[i] += step
-            predicted = problem.predictions(trial[None])[0]
-            if not np.all(np.isfinite(predicted)):
-                return np.inf
-            return float(np.max(np.abs(predicted - base)))
-
         # the distance is a difference of rounded numbers
         at_bound = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
         # a parameter without any effect is not forced to its bound
-        step = inwards * (1 + abs(theta[i]))
-        without_effect = flat[i] or change(step) <= ON_BOUND_RTOL**2 * size
-        if at_bound or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not without_effect):
+        without_effect = flat[i] or change(i, inwards) <= ON_BOUND_RTOL**2 * size
+        if at_bound or (change(i, 0.0) <= ON_BOUND_RTOL * size and not without_effect):
             sides[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
             stated = f"{q.name} {bound.relation} {bound.text}"
@@ -259,6 +256,53 @@ def bound_findings(
                 )
             )
     return findings, sides
+
+
+Steps = Mapping[int, tuple[float, float]]  # parameter -> direction inwards, distance of the bound
+
+
+def _changes(
+    problem: Problem, theta: Array, base: Array, steps: Steps
+) -> Callable[[int, float], float]:
+    """A function from a parameter to the largest change of the predictions when it moves to its
+    bound, or inwards by more than its size; inf without a value."""
+
+    def change(i: int, inwards: float) -> float:
+        trial = theta.copy()
+        trial[i] += inwards * (1 + abs(theta[i])) if inwards else -steps[i][0] * steps[i][1]
+        predicted = problem.predictions(trial[None])[0]
+        if not np.all(np.isfinite(predicted)):
+            return np.inf
+        return float(np.max(np.abs(predicted - base)))
+
+    return change
+
+
+def _changes_by_blocks(
+    problem: Problem, theta: Array, base: Array, steps: Steps
+) -> Callable[[int, float], float]:
+    """The same for many parameters: those at one place of all blocks move together, since each has
+    its own rows."""
+    arrow = problem.arrow
+    assert arrow is not None
+    single = _changes(problem, theta, base, steps)
+    found: dict[tuple[int, bool], float] = {}
+    for members in arrow.members.T:
+        for is_inwards in (False, True):
+            trial = theta.copy()
+            for i in members[members >= 0].tolist():
+                inwards, distance = steps.get(i, (0.0, 0.0))
+                trial[i] += inwards * (1 + abs(theta[i])) if is_inwards else -inwards * distance
+            moved = np.abs(problem.predictions(trial[None])[0] - base)[arrow.order]
+            largest = np.maximum.reduceat(np.where(np.isfinite(moved), moved, np.inf), arrow.begins)
+            for i, size in zip(members.tolist(), largest.tolist(), strict=True):
+                found[i, is_inwards] = size
+
+    def change(i: int, inwards: float) -> float:
+        known = found.get((i, bool(inwards)))
+        return single(i, inwards) if known is None else known
+
+    return change
 
 
 def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:

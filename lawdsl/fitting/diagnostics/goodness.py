@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.block_equations import largest_eigenvalue, normal_equations
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.result_parts import LossTotals, Metrics, ObjectiveValue, Optimality
@@ -29,6 +30,8 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     """
     if problem.objective.row.kinked:  # not differentiable at its minimum
         return Optimality(math.nan, math.nan)
+    if problem.arrow is not None and problem.penalty is None:
+        return _optimality_by_blocks(problem, free, on_bound)
     local = problem.local_model(free[None])
     inner = np.flatnonzero(~on_bound)
     gradient, hessian = local.gradient[0][inner], local.hessian[0][np.ix_(inner, inner)]
@@ -41,6 +44,23 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     if not (np.all(np.isfinite(scaled)) and len(inner)):
         return Optimality(canonical_nan(float(gradient_norm)), math.nan)
     return Optimality(canonical_nan(float(gradient_norm)), float(np.linalg.eigvalsh(scaled)[0]))
+
+
+def _optimality_by_blocks(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Optimality:
+    """The same for a problem with blocks; the least eigenvalue is that of the inverse of S·H·S."""
+    matrix, gradient, loss = normal_equations(problem, free)
+    curvature = matrix.diagonal[0]
+    inner = ~on_bound & (curvature > 0)
+    size = np.where(inner, np.sqrt(np.where(inner, curvature, 1.0)), np.inf)
+    norm = np.linalg.norm(gradient / size) / np.sqrt(max(loss, problem.exact))
+    if not inner.any() or not np.all(inner | on_bound) or not np.isfinite(curvature).all():
+        return Optimality(canonical_nan(float(norm)), math.nan)
+    scaled = matrix.scaled(size[None]).plus(np.where(inner, 0.0, 1.0)[None])
+    try:
+        least = 1 / largest_eigenvalue(lambda x: scaled.solve(x[None])[0], len(free))
+    except np.linalg.LinAlgError:
+        least = 0.0
+    return Optimality(canonical_nan(float(norm)), least)
 
 
 def objective_value(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import conjunction
+from lawdsl.fitting.diagnostics.block_directions import BlockJacobian
 from lawdsl.fitting.diagnostics.design import (
     DesignCause,
     collinear_pairs,
@@ -31,6 +32,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
 )
 from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms
 from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import bound_distances
@@ -68,15 +70,18 @@ class _ParameterEffects:
         numbers: the positions of the parameters, shape (parameters,).
         jacobian: shape (rows, parameters).
         size: the scale of each parameter, shape (parameters,).
+        length: the length of each column, shape (parameters,).
     """
 
     numbers: NDArray[np.int64]
     jacobian: Array
     size: Array
+    length: Array
 
-    @property
-    def length(self) -> Array:
-        return np.linalg.norm(self.jacobian, axis=0)
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64], jacobian: Array, sizes: Array) -> _ParameterEffects:
+        """The effects of some parameters, from their columns and the sizes of all parameters."""
+        return cls(numbers, jacobian, sizes[numbers], np.linalg.norm(jacobian, axis=0))
 
 
 @dataclass(frozen=True)
@@ -135,28 +140,48 @@ def undetermined_directions(
     is_linear = np.isin(np.arange(len(names)), linear_numbers)
     fixed = np.isin(names, list(unidentifiable.fixed))
     excluded = np.isin(names, list(on_bound)) | fixed
-    residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
+    blocks, jacobian = None, np.empty((0, 0))
+    if problem.arrow is not None and problem.penalty is None:
+        residual, blocks = BlockJacobian.of(problem, theta)
+    elif is_long(problem):
+        residual, jacobian = (
+            problem.residuals_at(theta[None])[0],
+            jacobian_triangle(problem, theta)[0],
+        )
+    else:
+        residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     spread = np.sqrt(problem.rows) * problem.output_deviation
     noise, largest_noise = _noise_range(problem, residual)
-    jacobian = _with_priors(problem, theta, np.nan_to_num(jacobian), largest_noise)
+    if blocks is None:
+        jacobian = _with_priors(problem, theta, np.nan_to_num(jacobian), largest_noise)
+        lengths = np.linalg.norm(jacobian, axis=0)
+    else:
+        lengths = blocks.lengths
     # a linear parameter may have any size, so it has no effect only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means no effect
-        without_effect = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
+        without_effect = ~(lengths * reach > NO_EFFECT * spread)
     size = _sizes(problem, theta)
+    left_out = without_effect | excluded
 
     def effects_of(chosen: NDArray[np.bool_]) -> _ParameterEffects:
-        numbers = np.flatnonzero(chosen & ~without_effect & ~excluded)
-        return _ParameterEffects(numbers, jacobian[:, numbers], size[numbers])
+        numbers = np.flatnonzero(chosen & ~left_out)
+        return _ParameterEffects.of(numbers, jacobian[:, numbers], size)
 
-    linear, others = effects_of(is_linear), effects_of(~is_linear)
+    if blocks is None:
+        linear, others = effects_of(is_linear), effects_of(~is_linear)
     ranges = None if law.on_arrays else _PredictionRanges(law, problem, theta)
 
     def directions_of(noise: float) -> list[set[str]]:
         index_sets = [{int(i)} for i in np.flatnonzero(without_effect & ~excluded)]
-        directions = _undetermined_linear(linear, len(names), spread, noise)
-        directions += _undetermined_nonlinear(others, linear, spread, noise, law)
+        if blocks is not None:
+            directions = _undetermined_in_blocks(
+                blocks, is_linear, left_out, size, spread, noise, law
+            )
+        else:
+            directions = _undetermined_linear(linear, len(names), spread, noise)
+            directions += _undetermined_nonlinear(others, linear, spread, noise, law)
         index_sets += [
             set(d.involved)
             for d in directions
@@ -313,6 +338,19 @@ def _undetermined_nonlinear(
     response = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
     response = response @ others.jacobian
     remaining = others.jacobian - linear.jacobian @ response
+    return _undetermined_following(others, linear, response, remaining, spread, noise, law)
+
+
+def _undetermined_following(
+    others: _ParameterEffects,
+    linear: _ParameterEffects,
+    response: Array,
+    remaining: Array,
+    spread: float,
+    noise: float,
+    law: PreparedLaw,
+) -> list[_Direction]:
+    """Directions of parameters to which others respond, from the columns that remain."""
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
     # an unbounded parameter may be 0; its size is then defined by its effect
@@ -341,6 +379,44 @@ def _undetermined_nonlinear(
     return directions
 
 
+def _undetermined_in_blocks(
+    blocks: BlockJacobian,
+    is_linear: NDArray[np.bool_],
+    left_out: NDArray[np.bool_],
+    size: Array,
+    spread: float,
+    noise: float,
+    law: PreparedLaw,
+) -> list[_Direction]:
+    """Directions of the parameters of each block, with the shared ones fixed, and of the shared ones,
+    with those of all blocks re-estimated."""
+    directions: list[_Direction] = []
+    for numbers, jacobian in blocks.blocks():
+        kept, count = ~left_out[numbers], len(size)
+        linear, others = (
+            _ParameterEffects.of(numbers[chosen], jacobian[:, chosen], size)
+            for chosen in (kept & is_linear[numbers], kept & ~is_linear[numbers])
+        )
+        directions += _undetermined_linear(linear, count, spread, noise)
+        directions += _undetermined_nonlinear(others, linear, spread, noise, law)
+    border = blocks.arrow.border
+    border = border[~left_out[border]]
+    if not len(border):
+        return directions
+    shared = blocks.shared(border, left_out)
+    own = np.setdiff1d(blocks.arrow.members[blocks.arrow.used], np.flatnonzero(left_out))
+    following = _ParameterEffects(own, np.empty((0, len(own))), size[own], blocks.lengths[own])
+    return directions + _undetermined_following(
+        _ParameterEffects.of(border, shared.columns, size),
+        following,
+        shared.response[own],
+        shared.remaining,
+        spread,
+        noise,
+        law,
+    )
+
+
 def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> Array:
     """A step of some parameters as a step of all, scaled such that the predictions change by length
     1.
@@ -352,6 +428,9 @@ def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> 
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
     """The singular value decomposition of a tall matrix, without its left singular vectors."""
+    missing = columns.shape[1] - len(columns)
+    if missing > 0:  # a block with fewer rows than parameters: the rest has no effect
+        columns = np.vstack([columns, np.zeros((missing, columns.shape[1]))])
     # R has the singular values of the tall matrix, and is small
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
@@ -365,8 +444,25 @@ def _structural_directions(
         return 0, []
     no_point = problem.parameters + 1
     fewest_directions, involved = no_point, list[set[str]]()
+    by_blocks = problem.arrow is not None and problem.penalty is None
     for theta in points:
-        of_rows = problem.slopes(theta[None])[1][0]
+        if by_blocks:
+            _, blocks = BlockJacobian.of(problem, theta)
+            flat = blocks.flat_directions(ROUNDING_WIDTH, fixed)
+            sets = [
+                {problem.transforms[k].name for k in np.flatnonzero(np.abs(d) > NAMED_SHARE_EXACT)}
+                for d in flat
+            ]
+            if len(sets) < fewest_directions:
+                fewest_directions, involved = len(sets), sets
+            if not fewest_directions:
+                break
+            continue
+        if is_long(problem):
+            of_rows, is_finite = jacobian_triangle(problem, theta)
+            of_rows[:, ~is_finite] = np.nan
+        else:
+            of_rows = problem.slopes(theta[None])[1][0]
         jacobian = _with_priors(problem, theta, of_rows, 0.0)[:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
             continue

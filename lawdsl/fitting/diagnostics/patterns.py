@@ -18,6 +18,7 @@ from lawdsl.core.distributions import (
     normal_quantile,
     rank_sum_pvalue,
 )
+from lawdsl.data.row_codes import row_codes
 from lawdsl.fitting.diagnostics.residuals import (
     FALSE_ALARM_RATE,
     ResidualView,
@@ -309,10 +310,10 @@ def line_numbers(view: ResidualView, axis: int) -> Groups:
         view: the residuals.
         axis: position of that variable.
     """
-    others = np.delete(view.axes[:-1], axis, axis=0)
-    if not len(others):
-        return np.zeros(len(view), dtype=np.int64)
-    return np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
+    others = list(np.delete(view.axes[:-1], axis, axis=0))
+    if view.blocks is not None:
+        others.append(view.blocks)
+    return row_codes(others, len(view))
 
 
 def level_indicators(values: Array) -> Array:

@@ -148,7 +148,9 @@ def undetermined_prediction_findings(fitted: PrecisionInputs) -> list[Diagnostic
     corners = problem_at_corners(law, problem, blocks)
     points = corners.columns
     factor = spread.quantile(INTERVAL_LEVEL)
-    at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
+    at_rows = factor * np.concatenate(
+        [spread.errors(slopes) for slopes in problem.slopes_in_pieces(fitted.theta)]
+    )
     half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
     values = corners.predictions(fitted.theta[None])[0]
     # points at which the law has no value are ignored

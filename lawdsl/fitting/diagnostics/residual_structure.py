@@ -4,6 +4,7 @@ dependence.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,9 @@ from lawdsl.fitting.diagnostics.residuals import (
     ResidualView,
     distinct_rows,
     residual_view,
+    sample_blocks,
     sample_rows,
+    tested_variables,
 )
 from lawdsl.fitting.diagnostics.run_strata import are_rows_independent, run_strata
 from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
@@ -126,14 +129,16 @@ def residual_structure(
         The structure; None where residuals cannot be tested: too few rows, or an exact fit.
     """
     rows = distinct_rows(problem)
-    tested = sample_rows(rows)
+    tested = wide = sample_rows(rows)
+    if problem.arrow is not None:
+        tested, wide = sample_blocks(problem, rows, np.abs(problem.residuals_at(theta[None])[0]))
     view = residual_view(law, problem, theta, tested)
     if not _are_testable(view, problem.rounding):
         return None
-    wide_view = view
+    wide_view = view if len(wide) == len(tested) else residual_view(law, problem, theta, wide)
     # a sample may miss single outliers, so the rows with the largest residuals are added for the
     # test
-    if len(tested) < len(rows):
+    if problem.arrow is None and len(tested) < len(rows):
         furthest = _furthest_rows(problem, theta, rows, outlier_limit(view, len(rows)))
         wide_view = residual_view(law, problem, theta, np.union1d(tested, furthest))
     exchanges = find_exchanged_rows(law, problem, theta)
@@ -153,40 +158,46 @@ def residual_structure(
     if cluster is not None:
         view = view.keep(~cluster)
     outlying = None if outliers is None else OutlyingRows(wide_view, outliers)
-    order = _order(law, view, groups)
+    order = _order(law, view, groups, tested_variables(law, problem))
     return ResidualStructure(view, tuple(exchanges), outlying, clouds, order)
 
 
-def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrder:
-    """Patterns and dependence in the residuals without outliers."""
+def _order(
+    law: PreparedLaw, view: ResidualView, groups: Groups, tested: Sequence[int]
+) -> ResidualOrder:
+    """Patterns and dependence in the residuals without outliers, along the tested variables."""
     patterns, remaining = _successive_patterns(view)
     runs = None if groups is None else groups[view.rows]
     if runs is not None and 1 < len(np.unique(runs)) < len(runs):
         # patterns that explain everything that runs have in common need no test by run
         if not are_rows_independent(remaining, runs):
-            return _order_of_runs(law, view, runs)
-    run_axes = _training_variables(law)
+            return _order_of_runs(law, view, runs, tested)
+    run_axes = _training_variables(law, tested)
     within_runs = remaining
-    if len(law.variables) > 1 and len(run_axes) == 1:
+    if len(tested) > 1 and len(run_axes) == 1:
         within_runs = remaining.with_columns(level_indicators(remaining.axes[run_axes[0]]))
     dependence = find_line_correlation(within_runs, run_axes)
     inflation = 1.0 if dependence is None else dependence.inflation
     if dependence is not None and patterns:
         # dependent rows imitate patterns: only those significant with fewer effective rows are kept
         patterns, _ = _successive_patterns(view, inflation)
-    misfit = None if patterns else find_line_correlation(remaining, _other_axes(law), inflation)
+    misfit = (
+        None if patterns else find_line_correlation(remaining, _other_axes(law, tested), inflation)
+    )
     variance = find_unequal_variance(remaining, inflation)
     if dependence is not None and _are_counted_by_run(remaining, dependence, groups):
         dependence = None
     return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
 
 
-def _order_of_runs(law: PreparedLaw, view: ResidualView, runs: Rows) -> ResidualOrder:
+def _order_of_runs(
+    law: PreparedLaw, view: ResidualView, runs: Rows, tested: Sequence[int]
+) -> ResidualOrder:
     """Patterns and dependence in residuals whose rows share an error within each run."""
     patterns, remaining = _successive_patterns(view, runs=runs)
     # an error that changes along a run, in addition to the error of the whole run
     along = find_line_correlation(
-        run_strata(remaining, runs).within, _training_variables(law), lines=runs
+        run_strata(remaining, runs).within, _training_variables(law, tested), lines=runs
     )
     inflation = 1.0 if along is None else along.inflation
     if along is not None and patterns:
@@ -194,16 +205,18 @@ def _order_of_runs(law: PreparedLaw, view: ResidualView, runs: Rows) -> Residual
     strata = run_strata(remaining, runs)
     misfit = None
     if not patterns:
-        misfit = find_line_correlation(strata.within, _other_axes(law), inflation)
+        misfit = find_line_correlation(strata.within, _other_axes(law, tested), inflation)
     variance = find_unequal_variance(strata.within, inflation)
-    dependence = find_line_correlation(strata.between, _training_variables(law), of_runs=True)
+    dependence = find_line_correlation(
+        strata.between, _training_variables(law, tested), of_runs=True
+    )
     return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
 
 
-def _other_axes(law: PreparedLaw) -> list[int]:
-    """Variables that are constant within a run."""
-    run_axes = _training_variables(law)
-    return [i for i in range(len(law.variables)) if i not in run_axes]
+def _other_axes(law: PreparedLaw, tested: Sequence[int]) -> list[int]:
+    """Axes of variables that are constant within a run."""
+    run_axes = _training_variables(law, tested)
+    return [i for i in range(len(tested)) if i not in run_axes]
 
 
 def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
@@ -218,11 +231,11 @@ def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups:
     return bool(np.all(runs == runs[first][line]))
 
 
-def _training_variables(law: PreparedLaw) -> list[int]:
-    """Variables that may grow during a run, according to their units; if there are none, those
+def _training_variables(law: PreparedLaw, tested: Sequence[int]) -> list[int]:
+    """Axes of variables that may grow during a run, according to their units; if there are none, those
     without a unit.
     """
-    units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
+    units = [dict(size_and_dimension(q.unit or ())[1]) for q in (law.variables[i] for i in tested)]
     numbers = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
     return numbers or [i for i, unit in enumerate(units) if not unit]
 

@@ -29,6 +29,8 @@ Rows = NDArray[np.int64]
 FALSE_ALARM_RATE = 1.4e-6
 # an effect that is not visible in so many rows explains less than a hundredth of the variance
 MAX_TESTED_ROWS = 4000
+# of many parameters in blocks, those of so many are tested
+MAX_TESTED_PARAMETERS = 150
 # relative to columns of length 1: smaller singular values are rounding
 BASIS_RANK_RTOL = 1e-10
 # relative to the length of a column: one that is almost in the span of the Jacobian is not tested
@@ -47,6 +49,8 @@ class ResidualView:
         basis: orthonormal columns that span the Jacobian, shape (rows, rank).
         rows: the number of each row in the problem.
         log: whether residuals are those of logarithms.
+        blocks: the block of each row, shape (rows,), whose labels are then no axes; None for a law
+            without many parameters in blocks.
     """
 
     names: tuple[str, ...]
@@ -55,6 +59,7 @@ class ResidualView:
     basis: Array
     rows: Rows
     log: bool
+    blocks: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.residual)
@@ -84,6 +89,7 @@ class ResidualView:
             orthonormal_basis(self.basis[rows]),
             self.rows[rows],
             self.log,
+            None if self.blocks is None else self.blocks[rows],
         )
 
     def with_columns(self, columns: Array) -> ResidualView:
@@ -111,10 +117,22 @@ def residual_view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) 
     if part.weights is not None:  # a row of larger weight has a smaller variance
         root = np.sqrt(part.weights)
         residual, jacobian = residual * root, jacobian * root[:, None]
-    axes = np.vstack([part.columns, part.predictions(theta[None])[0]])
-    names = (*(q.name for q in law.variables), f"the predicted {law.output}")
+    tested = tested_variables(law, problem)
+    axes = np.vstack([part.columns[tested], part.predictions(theta[None])[0]])
+    names = (*(law.variables[i].name for i in tested), f"the predicted {law.output}")
     basis = orthonormal_basis(jacobian[:, np.all(np.isfinite(jacobian), axis=0)])
-    return ResidualView(names, axes, -residual, basis, rows, problem.objective.log)
+    blocks = None if problem.arrow is None else problem.arrow.block_of_rows[rows]
+    return ResidualView(names, axes, -residual, basis, rows, problem.objective.log, blocks)
+
+
+def tested_variables(law: PreparedLaw, problem: Problem) -> list[int]:
+    """Positions of the variables along which patterns are tested: all of them, but for the labels of
+    many parameters in blocks, since each block has parameters of its own.
+    """
+    numbers = range(len(law.variables))
+    if problem.arrow is None:
+        return list(numbers)
+    return [i for i in numbers if not law.variables[i].name.startswith("[")]
 
 
 def distinct_rows(problem: Problem) -> Rows:
@@ -158,6 +176,30 @@ def sample_rows(rows: Rows) -> Rows:
     if len(rows) <= MAX_TESTED_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, MAX_TESTED_ROWS, replace=False))
+
+
+def sample_blocks(problem: Problem, rows: Rows, sizes: Array) -> tuple[Rows, Rows]:
+    """Rows of random blocks, the same for every call, and those together with the rows of the blocks
+    that have the largest residuals; all rows if they have few parameters.
+
+    Args:
+        problem: a problem with many parameters in blocks.
+        rows: the rows to choose from.
+        sizes: the absolute residuals of all rows, shape (rows of the problem,).
+    """
+    arrow = problem.arrow
+    assert arrow is not None
+    count = max(1, MAX_TESTED_PARAMETERS // arrow.members.shape[1])
+    blocks = arrow.block_of_rows[rows]
+    largest = np.zeros(len(arrow.ends))
+    np.maximum.at(largest, blocks, np.nan_to_num(sizes[rows], nan=np.inf))
+    chosen = np.random.default_rng(0).permutation(len(largest))[:count]
+    furthest = np.argsort(-largest, kind="stable")[: max(1, count // 4)]
+    within = np.isin(blocks, chosen)
+    tested, further = sample_rows(rows[within]), rows[np.isin(blocks, furthest)]
+    # of long blocks the rows with the largest residuals, and others beside them
+    extreme = further[np.argsort(-sizes[further], kind="stable")[: MAX_TESTED_ROWS // 8]]
+    return tested, np.union1d(tested, np.union1d(sample_rows(further), extreme))
 
 
 def orthonormal_basis(columns: Array) -> Array:

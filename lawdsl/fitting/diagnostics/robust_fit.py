@@ -90,9 +90,12 @@ def untestable_outlier_findings(problem: Problem, runs: Runs, is_extreme: Mask) 
         runs: the table.
         is_extreme: the mask of measurements far from all others, shape (rows,).
     """
+    enough = problem.rows - np.sum(is_extreme) >= problem.parameters + MIN_ROBUST_DOF
+    if enough or not is_extreme.any():
+        return []
     extreme_in_variables = [tail for column in problem.columns for tail in _extreme_tails(column)]
     tested = np.flatnonzero(is_extreme & ~np.logical_or.reduce(extreme_in_variables, initial=False))
-    if not len(tested) or problem.rows - np.sum(is_extreme) >= problem.parameters + MIN_ROBUST_DOF:
+    if not len(tested):
         return []
     numbers, values, others = runs.rows[tested], problem.target[tested], problem.target[~is_extreme]
     which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.records import MAY_BE_ABSENT
+from lawdsl.data.row_codes import row_codes
 from lawdsl.fitting.intervals.m_estimator import rows_by_run
 from lawdsl.fitting.losses import with_slope
 from lawdsl.fitting.problem import Problem, rho_curvature
@@ -113,7 +114,9 @@ def conditioning_rows(
     """
     if runs is None and table_weights is None:
         # a copy of a row adds no information
-        chosen = np.sort(np.unique(np.vstack([columns, target]), axis=1, return_index=True)[1])
+        chosen = np.sort(
+            np.unique(row_codes([*columns, target], len(target)), return_index=True)[1]
+        )
     elif runs is None:
         chosen = np.arange(len(target))
     else:

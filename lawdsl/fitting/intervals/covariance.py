@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lawdsl.core.distributions import student_quantile
 from lawdsl.core.records import read
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of, rows_by_run
+from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -198,9 +199,15 @@ def parameter_covariance(
     """
     if len(names) > MAX_COVARIANCE_PARAMETERS:
         return None
-    (residual,), (slopes,) = problem.slopes(theta[None])
-    noise = noise_of(problem, residual, fitted, groups)
-    unit_noise = unit_noise_covariance(names, *_rows_and_priors(problem, theta, slopes))
+    if groups is None and problem.penalty is None and is_long(problem):
+        (residual,) = problem.residuals_at(theta[None])
+        noise = noise_of(problem, residual, fitted)
+        slopes, is_finite = jacobian_triangle(problem, theta, weighted=True)
+        unit_noise = unit_noise_covariance(names, np.where(is_finite, slopes, 0.0))
+    else:
+        (residual,), (slopes,) = problem.slopes(theta[None])
+        noise = noise_of(problem, residual, fitted, groups)
+        unit_noise = unit_noise_covariance(names, *_rows_and_priors(problem, theta, slopes))
     if groups is None:
         factor, null_space = np.sqrt(noise.tau2) * unit_noise.sqrt_factor, unit_noise.null_space
     else:

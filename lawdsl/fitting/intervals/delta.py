@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.block_equations import normal_equations
 from lawdsl.fitting.intervals.covariance import (
     column_norms,
     combined_with_priors,
@@ -23,11 +24,19 @@ from lawdsl.fitting.intervals.interval_method import (
     LinearisedErrors,
 )
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
+from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
+from lawdsl.fitting.transforms import (
+    parameters_and_own_slopes,
+    to_free,
+    to_parameters,
+    with_slopes,
+)
 
 Array = NDArray[np.float64]
 
+# relative to that of a parameter alone: a variance by blocks that is larger is rounding error
+MAX_VARIANCE_INFLATION = 1e13
 # relative to the value, or to 1: ends further out are due to overflow, not to the data
 MAX_END_RATIO = 1e100
 # component of a direction: parameters with a smaller one are not part of it
@@ -36,7 +45,13 @@ RUN_SHARE = 1e-2
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def linearised_errors(
-    problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
+    problem: Problem,
+    theta: Array,
+    on_bound: NDArray[np.bool_],
+    level: float,
+    groups: Groups = None,
+    *,
+    by_blocks: bool = True,
 ) -> LinearisedErrors:
     """Compute intervals that are symmetric in the unconstrained parameters: for A > 0 in log A.
 
@@ -50,14 +65,25 @@ def linearised_errors(
             (parameters,).
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
+        by_blocks: whether to compute variances alone, by blocks, for a problem with many parameters
+            in blocks.
     """
     free = to_free(problem.transforms, theta[None])[0]
-    (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
+    if by_blocks and groups is None and problem.penalty is None and problem.arrow is not None:
+        return _errors_by_blocks(problem, free, theta, on_bound, level)
+    _, jacobian = with_slopes(problem.transforms, free[None])
     free_numbers = np.flatnonzero(~on_bound)
+    if groups is None and is_long(problem):
+        at_free = to_parameters(problem.transforms, free[None])
+        residual = problem.residuals_at(at_free)[0]
+        slopes, is_finite = jacobian_triangle(problem, at_free[0], weighted=True)
+        slopes = np.where(is_finite, slopes, np.nan) @ jacobian[0]
+        weights = np.ones(len(slopes))
+    else:
+        (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
+        weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     slopes = slopes[:, free_numbers]
     noise = noise_of(problem, residual, len(free_numbers), groups)
-    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    _, jacobian = with_slopes(problem.transforms, free[None])
     priors = np.empty((0, len(theta)))  # as further rows, in units of their standard deviations
     if problem.penalty is not None:
         priors = problem.penalty.pseudo_rows(theta, 1.0) @ jacobian[0]
@@ -90,8 +116,45 @@ def linearised_errors(
     return LinearisedErrors(
         free,
         covariance,
+        np.diag(covariance),
         inflation,
         errors,
+        *open_ends_at_infinity(ends[0], ends[1], theta),
+        quantile,
+        narrowest,
+    )
+
+
+def _errors_by_blocks(
+    problem: Problem, free: Array, theta: Array, on_bound: NDArray[np.bool_], level: float
+) -> LinearisedErrors:
+    """The same for a problem with blocks, by rows: the diagonal of the covariance alone."""
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    matrix, _, _ = normal_equations(problem, free, weights)
+    noise = noise_of(problem, problem.residuals(free[None])[0], int(np.sum(~on_bound)))
+    curvature = matrix.diagonal[0]
+    inner = ~on_bound & (curvature > 0)
+    size = np.where(inner, np.sqrt(np.where(inner, curvature, 1.0)), np.inf)
+    variances, narrowest = np.full(len(theta), np.nan), 1.0
+    try:
+        scaled = matrix.scaled(size[None]).plus(np.where(inner, 0.0, 1.0)[None])
+        inverse = scaled.inverse_diagonal()[0]
+        # the equations have the square of the condition number of the Jacobian
+        hidden = ~(inner & (inverse > 0) & (inverse < MAX_VARIANCE_INFLATION))
+        variances = np.where(hidden, np.nan, noise.tau2 * inverse / size**2)
+        narrowest = float(1 / np.sqrt(max(np.max(inverse[inner], initial=1.0), 1.0)))
+    except np.linalg.LinAlgError:
+        pass
+    _, slopes = parameters_and_own_slopes(problem.transforms, free[None])
+    quantile = noise.quantile(level)
+    half = quantile * np.sqrt(variances)
+    ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
+    return LinearisedErrors(
+        free,
+        np.empty((0, 0)),
+        variances,
+        np.ones(len(theta)),
+        np.sqrt(variances) * np.abs(slopes[0]),
         *open_ends_at_infinity(ends[0], ends[1], theta),
         quantile,
         narrowest,

@@ -26,7 +26,9 @@ class LinearisedErrors:
     Attributes:
         free: the unconstrained parameters of the fit, shape (parameters,).
         covariance: the covariance of the unconstrained parameters, shape (parameters, parameters);
-            nan for parameters on a bound or undetermined, and where rounding errors dominate.
+            nan for parameters on a bound or undetermined, and where rounding errors dominate; empty
+            where only the variances are computed, by blocks.
+        variances: its diagonal, shape (parameters,).
         inflation: for each parameter, the ratio of the variance under independence of runs to that
             under independence of rows, shape (parameters,); 1 without runs. It is below 1 for a
             parameter determined within each run, if rows of a run share most of their error.
@@ -40,6 +42,7 @@ class LinearisedErrors:
 
     free: Array
     covariance: Array
+    variances: Array
     inflation: Array
     errors: Array
     low: Array

@@ -89,7 +89,7 @@ def profile(
     coupled = bounded if bounded and any(t.coupled for t in bounded.transforms) else None
     bounds = None if coupled is None else ConstrainedFit(problem, coupled, theta)
     # the ends by the delta method are the initial guess of the search
-    width = np.sqrt(np.diag(linearised.covariance))
+    width = np.sqrt(linearised.variances)
     search = _EndSearch(problem, linearised.free, width, base, rise * linearised.inflation, bounds)
     searched = np.flatnonzero(~excluded)
     search.run(np.repeat(searched, 2), np.tile([-1.0, 1.0], len(searched)))

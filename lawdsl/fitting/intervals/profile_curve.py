@@ -79,7 +79,7 @@ def profiled_fit(
     """
     transforms = without_coupled_limits(problem.transforms) or problem.transforms
     relaxed = replace(problem, transforms=transforms)
-    linearised = linearised_errors(relaxed, theta, on_bound, level, groups)
+    linearised = linearised_errors(relaxed, theta, on_bound, level, groups, by_blocks=False)
     free = linearised.free[None]
     noise = noise_of(relaxed, relaxed.residuals(free)[0], int(np.sum(~on_bound)), groups)
     half = linearised.half_width * np.sqrt(np.diag(linearised.covariance))

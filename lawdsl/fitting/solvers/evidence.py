@@ -40,10 +40,15 @@ def is_plateau(problem: Problem, free: Array) -> bool:
     if not moving or problem.model.piecewise:
         return False
     theta = to_parameters(problem.transforms, free[None])
-    residual, slopes = (values[0] for values in problem.slopes(theta))
+    if problem.arrow is None:
+        residual, slopes = (values[0] for values in problem.slopes(theta))
+        largest = np.max(np.abs(np.nan_to_num(slopes[:, moving])), axis=0)
+    else:
+        (residual,), compact = problem.compact_slopes(theta)
+        largest = problem.arrow.largest(np.nan_to_num(compact))[0, moving]
     size = 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
     unit = np.maximum(np.abs(theta[0, moving]), 1.0)
-    effect = np.max(np.abs(np.nan_to_num(slopes[:, moving])) * unit, initial=0.0)
+    effect = np.max(largest * unit, initial=0.0)
     spread = float(np.sqrt(np.mean(residual**2)))
     return bool(effect <= max(PREDICTION_RTOL * size, PLATEAU_SHARE * spread))
 

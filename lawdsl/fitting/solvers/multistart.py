@@ -25,9 +25,10 @@ from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.prepared_law import CentredSearch, PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
+from lawdsl.fitting.solvers.arrow_search import can_search, refine_by_blocks, search_by_blocks
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.evidence import determines, is_plateau
-from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
+from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_region
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, newton_batch
@@ -54,6 +55,8 @@ Starts = int | str | Mapping[str, float] | Array
 
 # numbers of starts in successive rounds, while too few starts agree
 START_ROUNDS = (24, 72, 288, 1152)
+# the same, of a problem with many parameters in blocks
+BLOCK_ROUNDS = (8, 24, 96)
 # number of starts that must agree on the best minimum to end the search
 AGREEING_STARTS = 5
 # evaluations for the best start, if Newton's method has not converged
@@ -62,6 +65,8 @@ EXTRA_EVALUATIONS = 600
 CONFIRMED_RTOL = 1e-9
 # relative to the objective: a larger difference of two sums over the rows is no rounding
 SAME_LOSS_RTOL = 1e-12
+# steps of the last stage after a search that has reached the tolerance it was given
+CONFIRMING_STEPS = 30
 # starts whose parameters are scanned, and what is added to the seed for their draws
 SCANNED_STARTS, CHALLENGE = 16, 101
 # rounds of perturbations of the best minima, while too few starts agree
@@ -166,6 +171,8 @@ def _optimum(
     further_starts: Array | None,
     tolerance: float | None,
 ) -> Optimum:
+    if can_search(problem):
+        return _optimum_by_blocks(law, problem, starts, seed, progress, further_starts)
     by_one = replace(WITHOUT_GRADIENT, tolerance=tolerance)
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
     are_chosen = not isinstance(starts, np.ndarray | Mapping) and starts != "declared"
@@ -221,6 +228,47 @@ def _original(
     return [mapped[id(solution)] for solution in solutions]
 
 
+def _optimum_by_blocks(
+    law: PreparedLaw,
+    problem: Problem,
+    starts: Starts,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+    further_starts: Array | None,
+) -> Optimum:
+    """The optimum of a problem with many parameters in blocks. All rows are searched, as a sample has
+    too few of each block."""
+    reached: list[Solution] = []
+    outside = 0
+    if isinstance(starts, np.ndarray):
+        reached = search_by_blocks(problem, to_free(problem.transforms, starts[None]))
+    elif isinstance(starts, Mapping):
+        reached = search_by_blocks(problem, given_start(law, problem, starts))
+    elif isinstance(starts, str) and starts == "declared":
+        free, outside = declared_starts(law, problem)
+        reached = search_by_blocks(problem, free, progress)
+    else:
+        for number, count in enumerate(BLOCK_ROUNDS if starts == AUTO else _rounds(starts)):
+            free = chosen_starts(law, problem, count, seed + number)
+            if len(free):
+                reached += search_by_blocks(problem, free, progress)
+            if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
+                break
+    if further_starts is not None:
+        reached += search_by_blocks(problem, to_free(problem.transforms, further_starts))
+    best = min(reached, key=lambda d: d.loss, default=None)
+    if best is None or not np.isfinite(best.loss):
+        raise no_value_error(law, problem, seed)
+    agreement = Agreement(len(reached), _count_agreeing(problem, reached))
+    onto_bounds = diagnose.move_onto_bounds(problem, best.point, best.loss)
+    last = refine_by_blocks(problem, onto_bounds)
+    if last.loss <= best.loss * (1 + POLISH_RTOL):
+        best = last
+    theta = to_parameters(problem.transforms, best.point[None])[0]
+    parts = (agreement, best.converged, best.reason, problem, tuple(reached), outside)
+    return Optimum(theta, best.point, best.loss, *parts)
+
+
 def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
     """The minimum of a loss with a kink, from the best minima of a smooth one.
 
@@ -258,13 +306,15 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
     with many parameters, that of SciPy or, with priors, of further Newton steps.
     """
     if can_improve(problem):
-        continued = exact_trust_region(project(problem), best.point)
+        is_enough = options.tolerance is not None and best.converged
+        limit = CONFIRMING_STEPS if is_enough else MAX_STEPS
+        continued = exact_trust_region(project(problem), best.point, limit)
         # what a minimum gains is rounding, unless it is none
-        limit = best.loss * (1 - CONFIRMED_RTOL) - problem.exact
+        highest = best.loss * (1 - CONFIRMED_RTOL) - problem.exact
         if not best.converged:
             # the same point may have a loss that is larger by rounding
-            limit = best.loss * (1 + SAME_LOSS_RTOL) if continued.converged else best.loss
-        return continued if continued.loss <= limit else best
+            highest = best.loss * (1 + SAME_LOSS_RTOL) if continued.converged else best.loss
+        return continued if continued.loss <= highest else best
     if best.converged:
         return best
     if problem.penalty is not None:

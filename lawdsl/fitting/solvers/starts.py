@@ -18,6 +18,7 @@ from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.arrow_search import can_search, rows_of_blocks, with_linear_by_blocks
 from lawdsl.fitting.solvers.variable_projection import least_squares_linear
 from lawdsl.fitting.transforms import to_free
 
@@ -44,13 +45,20 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         objective but for the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
-    problem = problem.sample(MAX_COMPARED_ROWS, seed)
+    by_blocks = can_search(problem)
+    if by_blocks:
+        problem = problem.subset(rows_of_blocks(problem, MAX_COMPARED_ROWS, seed))
+        by_blocks = can_search(problem)
+    else:
+        problem = problem.sample(MAX_COMPARED_ROWS, seed)
     draws = max(MIN_DRAWS, DRAWS_PER_START * count)
     theta = law.draw(problem.columns, draws, seed, rng)
     if problem.penalty is not None:
         # the draws of the law may have any size; those of a prior are near its center
         problem.penalty.draw_into(theta[::2], rng)
-    if problem.linear:
+    if by_blocks:
+        theta = with_linear_by_blocks(problem, theta)
+    elif problem.linear:
         # so that draws are compared at their best linear parameters, as in the search
         theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)

@@ -14,7 +14,7 @@ from scipy.optimize import least_squares
 
 from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.newton import NEWTON_CONVERGENCE_RTOL, newton_batch
 from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 MAX_EVALUATIONS = 6000
 # relative to the objective, the parameters and the gradient: a smaller change ends the search
 TRUST_REGION_RTOL = 1e-15
+# of a tolerance, for the predicted decrease at which the refinement ends
+NEWTON_TOLERANCE_SHARE = 1e-2
 
 
 def trust_region(
@@ -99,7 +101,10 @@ def _polished(
     problem: Problem, free: Array, search_converged: bool, evaluations: int, options: SolverOptions
 ) -> Solution:
     """The solution after refinement of its last digits by Newton's method."""
-    points, _, at_minimum, steps = newton_batch(project(problem), free[None])
+    rtol = NEWTON_CONVERGENCE_RTOL
+    if options.tolerance is not None:
+        rtol = max(rtol, NEWTON_TOLERANCE_SHARE * options.tolerance)
+    points, _, at_minimum, steps = newton_batch(project(problem), free[None], rtol=rtol)
     loss = problem.losses(points)
     converged = bool(at_minimum[0] or search_converged)
     return Solution(

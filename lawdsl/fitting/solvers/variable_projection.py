@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from lawdsl.compiling.model import combined
 from lawdsl.fitting.evaluation import Evaluation
-from lawdsl.fitting.problem import Problem, ResidualState
+from lawdsl.fitting.problem import LONG_TABLE_ROWS, Problem, ResidualState
 from lawdsl.fitting.transforms import Transforms, diagonal
 from lawdsl.language.resolver import Objective
 
@@ -142,7 +142,7 @@ def least_squares_linear(
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(right_side, 1))
     if not usable.all():
         gram[~usable], right_side[~usable] = np.eye(gram.shape[1]), 0.0
-    s = _bounded_least_squares(gram, right_side, form.bounded)
+    s = bounded_least_squares(gram, right_side, form.bounded)
     result = theta.copy()
     result[:, problem.model.linear] = form.to_parameters(s)
     return result, form.bounded & (s <= 0)
@@ -301,7 +301,7 @@ class _LinearMinimisation:
     def _step_under_bounds(self, gradient: Array, curvature: Array, s: Array) -> Array:
         """Newton's step such that no bounded s becomes negative."""
         columns, bounded = self.columns, self.bounded
-        hessian = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
+        hessian = _weighted_products(columns, curvature)
         if self.penalty is not None:
             hessian += self.penalty.curvature
         on_bound = bounded & (s <= 0) & (gradient >= 0)
@@ -315,6 +315,24 @@ class _LinearMinimisation:
             on_bound |= below
             step = _constrained_step(hessian, gradient, s, on_bound, self.fixed)
         return step
+
+
+def _weighted_products(columns: Array, weights: Array) -> Array:
+    """The sums X·diag(w)·Xᵀ over the rows, shape (starts, m, m); of long tables in pieces.
+
+    Args:
+        columns: X, shape (starts, m, rows).
+        weights: w, shape (starts, rows).
+    """
+    rows = weights.shape[1]
+    width = rows if rows <= LONG_TABLE_ROWS else LONG_TABLE_ROWS
+    total: Array | None = None
+    for first in range(0, rows, width):
+        part = columns[:, :, first : first + width]
+        products = (part * weights[:, None, first : first + width]) @ np.swapaxes(part, 1, 2)
+        total = products if total is None else total + products
+    assert total is not None
+    return total
 
 
 def _store(
@@ -396,7 +414,7 @@ def _slack_form(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -
     return _SlackForm(bounded, offset, directions)
 
 
-def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Array:
+def bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Array:
     """Minimise s·gram·s/2 - right_side·s over s >= 0 where bounded, for each start.
 
     Parameters below 0 are set to 0, those at 0 with a negative gradient are released, all at once
