@@ -205,7 +205,7 @@ def _with_settings_and_bounds(laws: Sequence[Law], changes: LawChanges) -> list[
 
 def _with_determined(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
     """The laws with fixed and tied parameters, each for the laws that have them."""
-    names = [{q.name for q in law.parameters} for law in laws]
+    names = [{q.name.partition("[")[0] for q in law.parameters} for law in laws]
     changed = [
         changes.determining(names_of_law).apply(law)
         for law, names_of_law in zip(laws, names, strict=True)

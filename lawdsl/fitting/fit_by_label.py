@@ -20,8 +20,9 @@ from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit_single import fit_one
-from lawdsl.fitting.options import FitOptions, Progress
+from lawdsl.fitting.options import AUTO, FitOptions, Progress
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.starts_by_label import starts_of_parts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
@@ -58,11 +59,20 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     rows, dropped = chosen_rows(table, options.where, options.drop_bad)
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
     labels_of_parts = list(label_groups(law, labelled_rows.instance))
+    laws_of_parts = [
+        law.at_labels(replace(labelled_rows.instance, at=labels)) for labels in labels_of_parts
+    ]
+    starts = [options.starts] * len(laws_of_parts)
+    if isinstance(options.starts, Mapping):
+        given = starts_of_parts(law, labelled_rows.instance, options.starts, laws_of_parts)
+        starts = [part or AUTO for part in given]
     fits = []
-    for number, part_labels in enumerate(labels_of_parts):
-        law_of_part = law.at_labels(replace(labelled_rows.instance, at=part_labels))
+    for number, (part_labels, law_of_part) in enumerate(
+        zip(labels_of_parts, laws_of_parts, strict=True)
+    ):
         part = replace(
             options,
+            starts=starts[number],
             columns=labelled_rows.columns,
             progress=scaled_progress(options.progress, number, len(labels_of_parts)),
         )

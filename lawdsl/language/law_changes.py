@@ -62,6 +62,11 @@ class FixOrTie:
         match = _STATEMENT.match(self.text)
         return match["name"] if match else ""
 
+    @property
+    def base(self) -> str:
+        """The name of the parameter without its subscripts."""
+        return self.parameter.partition("[")[0].rstrip()
+
     @classmethod
     def fix(cls, name: str, number: float) -> FixOrTie:
         """The statement that fixes a parameter.
@@ -164,10 +169,10 @@ class LawChanges:
         return law.with_priors(self.priors) if self.priors else law
 
     def determining(self, names: Collection[str]) -> LawChanges:
-        """Only the statements that fix or tie one of the names."""
-        return LawChanges(determined=tuple(s for s in self.determined if s.parameter in names))
+        """Only the statements that fix or tie one of the names, or some of its elements."""
+        return LawChanges(determined=tuple(s for s in self.determined if s.base in names))
 
     def freeing(self, names: Collection[str]) -> LawChanges:
-        """The changes without the statements that fix or tie one of the names."""
-        remaining = tuple(s for s in self.determined if s.parameter not in names)
+        """The changes without the statements that fix or tie one of the names, or its elements."""
+        remaining = tuple(s for s in self.determined if s.base not in names)
         return replace(self, determined=remaining)

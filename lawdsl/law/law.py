@@ -19,6 +19,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
+from lawdsl.language.elements import without_elements
 from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
@@ -150,7 +151,13 @@ class Law(Presented, Exportable):
     @cached_property
     def sample(self) -> Law:
         """The law at a few sample labels if it has index sets, else the law itself."""
-        return self.at_labels(few_labels(self.declarations)) if self.indexed else self
+        if not self.indexed:
+            return self
+        declared = self.declarations
+        if any(index.labels is None for index in declared.indices.values()):
+            # sample labels are not those of a table, which statements about elements name
+            declared = without_elements(declared)
+        return replace(self, declarations=declared).at_labels(few_labels(declared))
 
     @cached_property
     def variables(self) -> tuple[Quantity, ...]:

@@ -128,6 +128,13 @@ INDICES: dict[str, Message] = {
         "each fit keeps exactly: one parameter follows from the others. So it is a sum of numbers "
         "times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`.",
     ),
+    "L0324": Message(
+        "a label in an option that nothing has, or that has no effect",
+        "`--fix 't[en, code]=2'`, `--tie`, `--prior` and `--start` may name one element of what has "
+        "subscripts, each subscript a label or an index for all of them. The labels are those of "
+        "the table. `lawdsl check` decides claims for all labels: what one label has is decided "
+        "for a fit, with `--fit FIT.json`.",
+    ),
     "L0330": Message(
         "a rule of measurement for what is not measured",
         "`measure k1[d] = …` says how a variable that has a value for each label is read from the "

@@ -1,0 +1,150 @@
+"""Options about single elements of a law with index sets: `--fix 't[en,code]=1.4'` and others."""
+
+from __future__ import annotations
+
+import itertools
+
+import commands
+import numpy as np
+import pytest
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+
+SHARES = [w for w in itertools.product(range(5), repeat=3) if sum(w) == 4]
+TRUTH = {  # validation -> c, k and the exponents of web, code and books, which sum to 0
+    "en": (2.5, 0.6, (-2.0, 1.5, 0.5)),
+    "py": (1.0, 0.4, (1.0, -3.0, 2.0)),
+}
+
+
+def mixtures(noise: float = 0.002) -> dict[str, np.ndarray]:
+    """Losses of mixing.m4 on mixtures of three domains, with shares r_… and losses L_…."""
+    rng = np.random.default_rng(0)
+    shares = np.array(SHARES) / 4
+    table = {f"r_{name}": shares[:, k] for k, name in enumerate(("web", "code", "books"))}
+    for name, (c, k, t) in TRUTH.items():
+        table[f"L_{name}"] = (c + k * np.exp(shares @ np.array(t))) * np.exp(
+            noise * rng.normal(size=len(shares))
+        )
+    return table
+
+
+def fitted(law: str = "mixing.m4", **options) -> lawdsl.Fits:
+    result = lawdsl.fit(law, mixtures(), r="r_*", L="L_*", starts=8, **options)
+    assert isinstance(result, lawdsl.Fits)
+    return result
+
+
+def test_one_element_is_fixed_and_the_others_of_its_identity_follow(tmp_path):
+    fits = fitted(fix={"t[en,code]": 1.4})
+    assert fits.held["t[en, code]"].value == 1.4
+    values = {**fits.values, **{n: h.value for n, h in fits.held.items()}}
+    total = sum(values[f"t[en, {x}]"] for x in ("web", "code", "books"))
+    assert total == pytest.approx(0, abs=1e-12)
+    assert values["t[py, code]"] == pytest.approx(-3, abs=0.1)
+    fits.save(tmp_path / "fit.json")
+    again = lawdsl.load_fit(tmp_path / "fit.json")
+    assert again.held == fits.held
+    assert again.read_law().declarations.elements[0].text == "fix t[en, code] = 1.4"
+
+
+def test_the_element_that_identify_determines_may_be_fixed():
+    fits = fitted(fix={"t[en, books]": 0.5})
+    assert fits.held["t[en, books]"].value == 0.5
+    assert fits.held["t[en, code]"].formula is not None
+
+
+def test_elements_of_two_labels_are_tied_and_fitted_together():
+    fits = fitted(tie={"k[en]": "1.5*k[py]"})
+    assert len(fits.parts) == 1
+    assert fits.held["k[en]"].value == pytest.approx(1.5 * fits.values["k[py]"])
+
+
+def test_an_index_stands_for_all_labels():
+    fits = fitted(tie={"t[i, books]": "-2*t[i, code]"})
+    assert {n for n, h in fits.held.items() if h.formula} >= {"t[en, books]", "t[py, books]"}
+    values = {**fits.values, **{n: h.value for n, h in fits.held.items()}}
+    for label in TRUTH:
+        assert values[f"t[{label}, books]"] == pytest.approx(-2 * values[f"t[{label}, code]"])
+
+
+def test_the_prior_of_an_element_replaces_that_of_its_name():
+    fits = fitted(priors=["log(k[i]) = log(0.5) ± 0.5", "log(k[en]) = log(0.6) ± 0.001"])
+    assert fits.values["k[en]"] == pytest.approx(0.6, abs=2e-3)
+    texts = [p.text for part in fits.parts for p in part.read_law().priors]
+    assert texts == ["log(k[en]) = log(0.6) ± 0.001", "log(k[py]) = log(0.5) ± 0.5"]
+
+
+def test_a_start_is_given_to_the_labels_that_it_names():
+    start = {"t[en,code]": 1.5, "t[en, web]": -2.0, "k[en]": 0.5, "c[en]": 2.0}
+    en, py = lawdsl.fit("mixing.m4", mixtures(), r="r_*", L="L_*", starts=start).parts
+    assert en.agreement.starts == 1
+    assert py.agreement.starts > 1
+    both = fitted_from({"k[i]": 0.5, "c[i]": 1.0, "t[i, j]": 0.1, "t[en, code]": 1.0})
+    assert [part.agreement.starts for part in both.parts] == [1, 1]
+
+
+def fitted_from(start):
+    return lawdsl.fit("mixing.m4", mixtures(), r="r_*", L="L_*", starts=start)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        ({"fix": {"t[en,cod]": 2}}, "L0324", "did you mean `code`?"),
+        ({"fix": {"t[en]": 2}}, "L0314", "write `t[i, j]`"),
+        ({"fix": {"t[j,i]": 2}}, "L0314", "write `t[i, j]`"),
+        ({"fix": {"c[en]": -2}}, "L0414", "outside the domain c[en] >= 0"),
+        ({"fix": {"t[i,code]": 1, "t[en,code]": 2}}, "L0413", "determined twice"),
+        (
+            {"tie": {"t[en,web]": "t[en,code]", "t[en,code]": "t[en,web]"}},
+            "L0307",
+            "tied to itself",
+        ),
+        ({"tie": {"k[en]": "k[german]"}}, "L0324", "`german` is none of validation"),
+        ({"priors": "c[en] = -1 ± 0.5"}, "L0153", "outside the domain"),
+        ({"priors": "c[de] = 1 ± 0.5"}, "L0324", "`de` is none of validation"),
+        ({"starts": {"t[en,cod]": 1.5}}, "F0106", "did you mean `t[en, code]`?"),
+    ],
+)
+def test_mistakes_in_elements_are_named(options, code, says):
+    with pytest.raises(LawdslError) as error:
+        lawdsl.fit("mixing.m4", mixtures(), r="r_*", L="L_*", **options)
+    assert error.value.diagnostics[0].code == code
+    assert says in str(error.value)
+
+
+LISTED = (
+    "law example\nindex d over {web, code}\nvariable N > 0\nparameter E > 0, A[d] > 0\n{}\n"
+    "L[d] = E + A[d]/N\nrequire L[d] > E\n"
+)
+
+
+def test_a_law_that_lists_its_labels_may_fix_one_of_them(tmp_path):
+    path = tmp_path / "example.law"
+    path.write_text(LISTED.replace("{}", "fix A[code] = 2", 1))
+    law = lawdsl.load(path)
+    assert law.sample.declarations.elements == ()
+    assert [e.text for e in law.declarations.elements] == ["fix A[code] = 2"]
+    assert lawdsl.check(law).claims[0].verdict == "proved"
+    path.write_text(LISTED.replace("{}", "fix A[cod] = 2", 1))
+    with pytest.raises(LawdslError, match="did you mean `code`"):
+        lawdsl.load(path)
+
+
+def test_a_law_whose_labels_a_table_determines_says_how_to_fix_one(tmp_path):
+    path = tmp_path / "example.law"
+    text = LISTED.replace("{web, code}", "domain").replace("{}", "fix A[code] = 2", 1)
+    path.write_text(text)
+    with pytest.raises(LawdslError, match="may be a label of domain") as error:
+        lawdsl.load(path)
+    assert "--fix" in str(error.value.diagnostics[0].help)
+
+
+def test_check_says_that_one_label_has_no_effect_on_claims_about_all():
+    result = commands.run("check", "mixing.m4", "-q", "--fix", "t[en,code]=2")
+    assert result.returncode == 0
+    assert "CONDITIONAL" in result.stdout
+    assert "warning[L0324]" in result.stderr
+    assert "--fit FIT.json" in result.stderr
