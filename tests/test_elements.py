@@ -148,3 +148,42 @@ def test_check_says_that_one_label_has_no_effect_on_claims_about_all():
     assert "CONDITIONAL" in result.stdout
     assert "warning[L0324]" in result.stderr
     assert "--fit FIT.json" in result.stderr
+
+
+def test_what_follows_from_identify_has_the_error_of_a_free_parameter():
+    table = mixtures()
+    last = lawdsl.fit("mixing.m4", table, r="r_*", L="L_*", starts=8)
+    order = ["r_books", "r_code", "r_web", "L_en", "L_py"]
+    first = lawdsl.fit("mixing.m4", {n: table[n] for n in order}, r="r_*", L="L_*", starts=8)
+    en, other = last.part("en"), first.part("en")
+    assert en.held["t[en, books]"].formula and "t[en, books]" in other.parameters
+    assert en.intervals.errors["t[en, books]"] == pytest.approx(
+        other.intervals.errors["t[en, books]"], rel=1e-3
+    )
+    assert en.intervals.ends["t[en, books]"] == pytest.approx(
+        other.intervals.ends["t[en, books]"], rel=1e-3
+    )
+
+
+def test_a_tie_to_one_parameter_has_its_interval():
+    fits = fitted(tie={"k[en]": "1.5*k[py]"}, intervals="profile")
+    (part,) = fits.parts
+    low, high = part.intervals.ends["k[py]"]
+    assert part.intervals.ends["k[en]"] == pytest.approx((1.5 * low, 1.5 * high))
+    # a formula of several parameters has no profile
+    assert "t[en, books]" not in part.intervals.ends
+
+
+def test_the_command_prints_the_error_of_what_follows_from_identify(tmp_path):
+    path = tmp_path / "runs.csv"
+    table = mixtures()
+    rows = zip(*table.values(), strict=True)
+    text = "\n".join([",".join(table), *(",".join(f"{x:.6f}" for x in row) for row in rows)])
+    path.write_text(text)
+    result = commands.run("fit", "mixing.m4", path, "r=r_*", "L=L_*", "-q", "--starts", 8)
+    line = next(
+        x
+        for x in result.stdout.splitlines()
+        if x.startswith("en") and "t[" not in x and x.count("±")
+    )
+    assert line.count("±") == 5, result.stdout

@@ -30,6 +30,7 @@ from lawdsl.fitting.preparation.symbolic_linearity import (
 )
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
+from lawdsl.language.declarations import names_in
 from lawdsl.language.instances.identities import linear
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.resolver import Objective
@@ -218,10 +219,10 @@ def is_computed_on_arrays(law: Law) -> bool:
     """
     if law.declarations.schema is None or len(law.parameters) <= MAX_WRITTEN_OUT_PARAMETERS:
         return False
-    symbols = law.declarations.symbols
-    # arrays know ties that are linear forms of other parameters
+    symbols, given = law.declarations.symbols, {name for name, _ in law.given}
+    # arrays know ties that are linear forms of other parameters, with settings as declared
     return all(
-        linear(s.formula, symbols) is not None
+        linear(s.formula, symbols) is not None and given.isdisjoint(names_in(s.formula))
         for s in symbols.values()
         if s.determined_by == "tie" and s.formula is not None
     )
