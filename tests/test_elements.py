@@ -10,6 +10,8 @@ import pytest
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.trends import trends as trends_of_labels
+from lawdsl.data.trends.significance import difference_scale
 
 SHARES = [w for w in itertools.product(range(5), repeat=3) if sum(w) == 4]
 TRUTH = {  # validation -> c, k and the exponents of web, code and books, which sum to 0
@@ -187,3 +189,74 @@ def test_the_command_prints_the_error_of_what_follows_from_identify(tmp_path):
         if x.startswith("en") and "t[" not in x and x.count("±")
     )
     assert line.count("±") == 5, result.stdout
+
+
+PER_DOMAIN = (
+    "law example\nindex d over domain\nvariable N > 0\nparameter E[d] >= 0\nparameter A[d] > 0\n"
+    "parameter b[d]\nL[d] = E[d] + A[d]*N^b[d]\nrequire L[d] decreasing in N expect conditional\n"
+)
+
+
+def sizes(seeds: int = 1) -> dict[str, list]:
+    """Losses that fall with size on web and rise on code, with several seeds."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (domain, seed, N, (1.5 + 2 * N**b) * np.exp(0.005 * rng.normal()))
+        for domain, b in (("code", 0.02), ("web", -0.3))
+        for seed in range(seeds)
+        for N in (1.0, 4.0, 16.0, 64.0, 256.0)
+    ]
+    return dict(zip(("domain", "seed", "N", "L"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.fixture
+def per_domain(tmp_path):
+    path = tmp_path / "example.law"
+    path.write_text(PER_DOMAIN)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::lawdsl.NotTrustedWarning")
+def test_a_claim_is_enforced_for_the_label_for_which_it_fails(per_domain, tmp_path):
+    plain = lawdsl.fit(per_domain, sizes(), starts=4)
+    failed = {part.law.instance.text: part.claims[0].failed for part in plain.parts}
+    assert failed == {"code": True, "web": False}
+    fits = lawdsl.fit(per_domain, sizes(), starts=4, enforce=True)
+    assert [c.verdict for part in fits.parts for c in part.claims] == ["certified"] * 2
+    assert {**fits.values}["b[code]"] < 0
+    assert fits.law.added == ("b[code] < 0",)
+    assert fits.part("web").values == plain.part("web").values
+    fits.save(tmp_path / "fit.json")
+    assert lawdsl.load_fit(tmp_path / "fit.json").values == fits.values
+
+
+def test_a_bound_of_one_element_is_left_out(per_domain):
+    with pytest.raises(LawdslError, match=r"outside the domain E\[code\] >= 0"):
+        lawdsl.fit(per_domain, sizes(), fix={"E[code]": -1})
+    for bound in ("E[code] >= 0", "E[d] >= 0"):
+        fits = lawdsl.fit(
+            per_domain, sizes(), fix={"E[code]": -1}, without=bound, starts=2, rolled_check=False
+        )
+        assert fits.held["E[code]"].value == -1
+
+
+def test_trends_are_tested_on_the_rows_of_each_label(per_domain):
+    found = lawdsl.trends(per_domain, sizes(3))
+    assert [(t.claim, t.verdict) for t in found.trends] == [
+        ("code: L decreasing in N", "contradicted"),
+        ("web: L decreasing in N", "holds"),
+    ]
+    assert found.rows == 30 and not found.ok
+    assert {d.place for d in found.diagnostics if d.code == "F0301"} == {"the values given, code"}
+
+
+def test_trends_of_many_labels_are_as_many_tests(per_domain, monkeypatch):
+    tested = []
+
+    def recorded(rows, claims):
+        tested.append(claims)
+        return difference_scale(rows, claims)
+
+    monkeypatch.setattr(trends_of_labels, "difference_scale", recorded)
+    lawdsl.trends(per_domain, sizes())
+    assert tested == [2, 2]

@@ -21,6 +21,7 @@ from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit_single import fit_one
 from lawdsl.fitting.options import AUTO, FitOptions, Progress
+from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.starts_by_label import starts_of_parts
 from lawdsl.fitting.storage import fitted_law
@@ -43,9 +44,6 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    if options.enforce:
-        message = "claims of a law with index sets are certified, but not enforced"
-        raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
     table, weights = with_weights(table, options.weights)
     options = replace(options, weights=weights)
     table, columns, measures = with_measured(
@@ -85,6 +83,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
             raise LawdslError(
                 [_with_label_as_place(d, part_labels, labels) for d in error.diagnostics]
             ) from None
+    law, fits = _of_one_law(law, labelled_rows.instance, labels_of_parts, fits)
     return Fits(
         fitted_law(law),
         labelled_rows.instance.labels,
@@ -95,6 +94,24 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         measures and replace(measures, warnings=()),
         _remaining_shares(labelled_rows),
     )
+
+
+def _of_one_law(
+    law: Law, instance: Instance, labels_of_parts: Sequence[Mapping[str, str]], fits: Sequence[Fit]
+) -> tuple[Law, list[Fit]]:
+    """The law with the bounds that were enforced in any part, and the fits as fits of it: a bound
+    of one part concerns no parameter of another.
+    """
+    enforced = dict.fromkeys(bound for part in fits for bound in part.law.added)
+    further = [bound for bound in enforced if bound not in law.added]
+    for bound in further:
+        law = law.with_bound(bound)
+    if not further:
+        return law, list(fits)
+    return law, [
+        replace(part, law=fitted_law(law.at_labels(replace(instance, at=labels))))
+        for part, labels in zip(fits, labels_of_parts, strict=True)
+    ]
 
 
 def _remaining_shares(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:

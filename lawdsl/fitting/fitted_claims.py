@@ -75,10 +75,6 @@ def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -
 
 
 def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
-    """The bounds of parameters under which a claim is proved; none for a law with index sets, whose
-    labels bounds cannot name.
-    """
-    if law.declarations.instance is not None:
-        return ()
+    """The bounds of parameters under which a claim is proved."""
     claim = next(c for c in law.claims if claim_text(c) == text)
     return check_claim(law, claim).remedy

@@ -231,10 +231,16 @@ def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[s
     return []
 
 
-def _remaining_bounds(
+def remaining_bounds(
     symbol: Symbol, known_signs: KnownSigns, dropped: tuple[str, ...]
 ) -> Iterable[Relation]:
-    """The bounds of a parameter without the removed ones; a removed one may leave `> 0`."""
+    """The bounds of a parameter without the removed ones; a removed one may leave `> 0`.
+
+    Args:
+        symbol: the parameter.
+        known_signs: the signs of names.
+        dropped: texts of the removed bounds.
+    """
     for relation, limit in symbol.bounds:
         if f"{symbol.text} {relation} {print_formula(limit)}" not in dropped:
             yield relation, limit
@@ -251,7 +257,7 @@ def _add_implied_bounds(
 ) -> None:
     """Give the other parameters the bounds that keep a fixed or tied parameter in its domain."""
     assert symbol.formula is not None
-    for relation, limit in _remaining_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
+    for relation, limit in remaining_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
         known_signs = KnownSigns(scope.symbols, settings)
         added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
         if added is None:
@@ -319,3 +325,25 @@ def check_bounds_kept(declared: Declarations, overrides: Mapping[str, float]) ->
                 message = f"with these settings {assignment} may break {text}"
                 help = "choose other settings, or change the law"
                 raise LawdslError(Diagnostic("L0414", message, help=help))
+
+
+def without_bounds(
+    declared: Declarations, dropped: tuple[str, ...], overrides: Mapping[str, float]
+) -> Declarations:
+    """The declarations without some bounds of what has subscripts, whose elements have other names.
+
+    Args:
+        declared: the law.
+        dropped: texts of bounds, `c[i] >= 0`.
+        overrides: values that replace those of settings.
+    """
+    if not dropped:
+        return declared
+    known_signs = known_signs_of(declared.symbols, overrides)
+    symbols = {
+        name: replace(symbol, bounds=tuple(remaining_bounds(symbol, known_signs, dropped)))
+        if symbol.kind == "parameter" and symbol.indices
+        else symbol
+        for name, symbol in declared.symbols.items()
+    }
+    return replace(declared, symbols=symbols)

@@ -229,7 +229,8 @@ class ElementStatement:
     """`fix t[en, code] = 2`, `tie t[i, code] = t[i, web]` or a bound `t[en, code] > 0`: for the
     elements that the subscripts select, each of them a label or an index.
 
-    `kind` is fix, tie or the relation of a bound.
+    `kind` is fix, tie, the relation of a bound that is added, or `without` and that of a bound that
+    is left out.
     """
 
     kind: str

@@ -18,9 +18,9 @@ import sympy as sp
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
-from lawdsl.language.added_bounds import add_bound
+from lawdsl.language.added_bounds import add_bound, leave_out
 from lawdsl.language.elements import without_elements
-from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
+from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied, without_bounds
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.instance import Instance
@@ -138,7 +138,8 @@ class Law(Presented, Exportable):
         Raises:
             LawdslError: an `identify` that is not linear in parameters.
         """
-        return replace(self, declarations=instantiated(self.declarations, instance), root=None)
+        declared = without_bounds(self.declarations, self.dropped, dict(self.given))
+        return replace(self, declarations=instantiated(declared, instance), root=None)
 
     @cached_property
     def general(self) -> IndexedAlgebra[Law]:
@@ -373,6 +374,8 @@ class Law(Presented, Exportable):
             if "".join(text.split()) == compact:
                 changed = replace(self, dropped=(*self.dropped, text))
                 return changed._changed() if self.held else changed
+        if leave_out(self.declarations, bound) is not None:
+            return replace(self, dropped=(*self.dropped, " ".join(bound.split())))._changed()
         raise self._lacks("bound", bound, bounds)
 
     def with_bound(self, bound: str) -> Law:
@@ -385,7 +388,10 @@ class Law(Presented, Exportable):
             LawdslError: the text is not such a relation, names a quantity that the law lacks, or
                 closes a circle of bounds.
         """
-        return replace(self, added=(*self.added, bound))._changed()
+        changed = replace(self, added=(*self.added, bound))
+        if self.declarations.instance is not None:  # which has the other changes already
+            return replace(changed, declarations=add_bound(self.declarations, bound))
+        return changed._changed()
 
     def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
         """The law with parameters fixed inside their domains and others tied to formulas, at once.
@@ -436,6 +442,8 @@ class Law(Presented, Exportable):
         # from the file again: bounds may refer to parameters that are fixed now, and bounds implied
         # by earlier statements would count as declared
         root = declarations = self.root or self.declarations
+        for bound in self.dropped:
+            declarations = leave_out(declarations, bound) or declarations
         for bound in self.added:
             declarations = add_bound(declarations, bound)
         if self.held:

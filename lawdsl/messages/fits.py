@@ -203,12 +203,6 @@ FITS: dict[str, Message] = {
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
         "may, the density of the errors at 0, which intervals need, is not known.",
     ),
-    "F0123": Message(
-        "claims of many labels that cannot be enforced",
-        "`--enforce` adds bounds of parameters that keep what a law claims. Of a law with index sets "
-        "the claims are decided, but no bounds of its elements are known that keep them. Leave it "
-        "out, and declare bounds in the law where a claim must hold.",
-    ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
         "`minimize squared(L, c = straightest(log(L - c)))` first chooses c, from its lower bound to "

@@ -118,9 +118,9 @@ INDICES: dict[str, Message] = {
     ),
     "L0321": Message(
         "a law with index sets where there can be none",
-        "A law with index sets is checked, shown, fitted, compared and used to predict. Trends in "
-        "tables and scikit-learn take laws whose variables are single columns: write the law of one "
-        "label without indices, or do what the message says.",
+        "A law with index sets is checked, shown, fitted, compared and used to predict. "
+        "scikit-learn takes laws whose variables are single columns: write the law of one label "
+        "without indices, or do what the message says.",
     ),
     "L0322": Message(
         "an identity that is not linear",

@@ -16,7 +16,7 @@ from lawdsl.language.instances.identities import identified
 from lawdsl.language.objective import read_target
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
-from lawdsl.language.symbols import Declarations, Prior, Symbol, Tie
+from lawdsl.language.symbols import Declarations, Prior, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 
@@ -34,12 +34,14 @@ def written_out(ground: Grounding) -> Declarations:
     # declare, come first
     order = {name: position for position, name in enumerate(declared.symbols)}
     selected_holds = _selected_holds(ground)
+    bounds = _selected_bounds(ground)
     ground_symbols = ground.symbols
     symbols = {
         n: ground_symbols[n]
         for n in sorted(ground_symbols, key=lambda n: order.get(ground.of[n], -1))
     }
     # those of single elements first: what is identified depends on which of them are free
+    symbols = {name: _with_bounds(symbol, bounds.get(name, ())) for name, symbol in symbols.items()}
     if selected_holds:
         symbols = _with_elements(symbols, selected_holds)
     holds = [*ground.ties]
@@ -86,6 +88,31 @@ def _selected_holds(ground: Grounding) -> dict[str, tuple[str, Formula]]:
                     holds[name] = statement.kind, ground(statement.formula, assignment)
                     waiting = True
     return holds
+
+
+def _selected_bounds(ground: Grounding) -> dict[str, list[Relation]]:
+    """Element that the law of these rows has -> the bounds that are added to it, or left out."""
+    declared, instance = ground.declared, ground.instance
+    bounds: dict[str, list[Relation]] = {}
+    for statement in declared.elements:
+        for name, assignment in selected(declared, instance, statement.named):
+            if statement.kind not in ("fix", "tie") and name in ground.symbols:
+                limit = ground(statement.formula, assignment)
+                bounds.setdefault(name, []).append((statement.kind, limit))
+    return bounds
+
+
+def _with_bounds(symbol: Symbol, changes: Sequence[Relation]) -> Symbol:
+    """A symbol with bounds that are added, `>`, or left out, `without >`."""
+    bounds = list(symbol.bounds)
+    for kind, limit in changes:
+        relation = kind.removeprefix("without ")
+        if relation == kind:
+            bounds.append((relation, limit))
+        else:
+            text = print_formula(limit)
+            bounds = [b for b in bounds if (b[0], print_formula(b[1])) != (relation, text)]
+    return replace(symbol, bounds=tuple(bounds))
 
 
 def _with_elements(
