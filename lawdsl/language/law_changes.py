@@ -65,7 +65,13 @@ class FixOrTie:
     @property
     def base(self) -> str:
         """The name of the parameter without its subscripts."""
-        return self.parameter.partition("[")[0].rstrip()
+        return self.shape[0]
+
+    @property
+    def shape(self) -> tuple[str, int]:
+        """The name of the parameter without its subscripts, and the number of these."""
+        name, bracket, subscripts = self.parameter.partition("[")
+        return name.rstrip(), subscripts.count(",") + 1 if bracket else 0
 
     @classmethod
     def fix(cls, name: str, number: float) -> FixOrTie:
@@ -170,9 +176,11 @@ class LawChanges:
 
     def determining(self, names: Collection[str]) -> LawChanges:
         """Only the statements that fix or tie one of the names, or some of its elements."""
-        return LawChanges(determined=tuple(s for s in self.determined if s.base in names))
+        chosen = (s for s in self.determined if s.base in names or s.parameter in names)
+        return LawChanges(determined=tuple(chosen))
 
     def freeing(self, names: Collection[str]) -> LawChanges:
         """The changes without the statements that fix or tie one of the names, or its elements."""
-        remaining = tuple(s for s in self.determined if s.base not in names)
+        chosen = self.determining(names).determined
+        remaining = tuple(s for s in self.determined if s not in chosen)
         return replace(self, determined=remaining)

@@ -391,6 +391,12 @@ COMPARISONS: dict[str, Message] = {
         "infinite, and so is its score: it ranks last in that part and in the whole. An R at which no "
         "law has a score is left out of the mean of all. The notes name law, R and reason.",
     ),
+    "F0210": Message(
+        "variables that are measured on rows that a comparison holds out",
+        "`measure k[d] = L(step = 1000)` reads a variable from the first steps of all runs of a label "
+        "before rows are held out. The errors are those for a label whose first steps are known, as in "
+        "a prediction with --runs; a law without such variables does not have this information.",
+    ),
 }
 
 TRENDS: dict[str, Message] = {
