@@ -191,7 +191,7 @@ def _line(line: str) -> object:
     return pytest.param(line, marks=pytest.mark.slow) if slow else line
 
 
-@pytest.mark.parametrize("line", map(_line, LINES))
+@pytest.mark.parametrize("line", [_line(line) for line in LINES])
 def test_options_take_laws_with_index_sets(folder, line):
     done = commands.run(*shlex.split(line), cwd=folder, together=True)
     assert LINES[line] in done.stdout, done.stdout

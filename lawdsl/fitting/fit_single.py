@@ -157,7 +157,7 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
 
 def _with_certificates(task: FitTask, fit: Fit) -> Fit:
     """The fit with the verdicts on the law's claims for its values."""
-    if not (task.options.claims or task.options.enforce) or task.prepared.is_large:
+    if not (task.options.claims or task.options.enforce):
         return fit
     return replace(fit, claims=certificates(task.law, fit.values))
 

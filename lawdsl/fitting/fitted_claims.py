@@ -12,6 +12,8 @@ from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
 FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
+# and on all claims of a law, which may have many labels: those not reached are undecided
+FITTED_CLAIMS_SECONDS = 20.0
 # expectations of claims that a fit should satisfy
 EXPECTED_TO_HOLD = ("proved", "inside", "conditional")
 
@@ -23,7 +25,8 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
         law: the law.
         values: parameter -> fitted value.
     """
-    return tuple(map(_certificate, check(law, values=values, seconds=FITTED_CLAIM_SECONDS).claims))
+    decided = check(law, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS)
+    return tuple(map(_certificate, decided.claims))
 
 
 def _certificate(verdict: Verdict) -> Certificate:
