@@ -260,3 +260,46 @@ def test_trends_of_many_labels_are_as_many_tests(per_domain, monkeypatch):
     monkeypatch.setattr(trends_of_labels, "difference_scale", recorded)
     lawdsl.trends(per_domain, sizes())
     assert tested == [2, 2]
+
+
+HIDDEN = (
+    "law example\nindex h over {{x, y}}\nvariable N > 0\nparameter E > 0\nparameter A[h] > 0\n"
+    "parameter b[h] > 0\nL = E + {}\n"
+)
+N = np.linspace(0.05, 6, 60)
+
+
+@pytest.mark.parametrize(
+    ("formula", "codes"),
+    [
+        ("sum(A[h]*exp(-b[h]*N) for h)", []),
+        # here the law itself lets the terms be exchanged, which is for its author to say
+        ("A[x]*exp(-b[x]*N) + A[y]*exp(-b[y]*N)", ["F0118"]),
+    ],
+)
+def test_minima_that_differ_in_the_order_of_hidden_labels_are_one(tmp_path, formula, codes):
+    path = tmp_path / "example.law"
+    path.write_text(HIDDEN.format(formula))
+    noise = np.exp(1e-3 * np.random.default_rng(0).normal(size=60))
+    L = (1 + 2 * np.exp(-0.4 * N) + 3 * np.exp(-3 * N)) * noise
+    fits = lawdsl.fit(path, {"N": N, "L": L}, rolled_check=False)
+    assert [d.code for d in fits.diagnostics] == codes
+    assert sorted(fits.values[f"b[{h}]"] for h in "xy") == pytest.approx([0.4, 3], rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::lawdsl.NotTrustedWarning")
+def test_claims_are_certified_for_more_than_40_parameters(tmp_path):
+    path = tmp_path / "example.law"
+    path.write_text(
+        "law example\nindex i over validation\nindex j over training\nvariable r[j] in simplex\n"
+        "parameter c[i] >= 0\nparameter k > 0\nparameter t[i, j]\n"
+        "L[i] = c[i] + k*exp(sum(t[i, j]*r[j] for j))\nidentify sum(t[i, j] for j) = 0\n"
+        "require L[i] > c[i]\n"
+    )
+    rng = np.random.default_rng(0)
+    shares, exponents = rng.dirichlet(np.ones(6), 20), rng.normal(size=(6, 7))
+    L = 1.5 + 0.5 * np.exp(shares @ (exponents - exponents.mean(axis=0)))
+    table = {f"r_{k}": shares[:, k] for k in range(6)} | {f"L_{k}": L[:, k] for k in range(7)}
+    fits = lawdsl.fit(path, table, r="r_*", L="L_*", starts=1, rolled_check=False)
+    assert len(fits.parameters) == 43
+    assert [c.verdict for part in fits.parts for c in part.claims] == ["certified"]
