@@ -113,3 +113,14 @@ def test_a_question_constrains_the_loss_of_one_label(tmp_path):
     free, bound = (lawdsl.solve(path, loss=fits, most=most) for most in (100, 2.1))
     assert bound.goal.value > free.goal.value
     assert "loss[py]" in bound.where and "loss[py]" not in free.where
+
+
+def test_a_condition_names_a_declaration_only_where_one_can_be_written(tmp_path):
+    path = tmp_path / "example.law"
+    path.write_text(
+        "law example\nindex d over domain\nvariable N > 0\nparameter A[d] > 0\nparameter b[d]\n"
+        "L[d] = A[d]*N^b[d]\nrequire L[d] decreasing in N expect conditional\n"
+    )
+    assert lawdsl.check(path).claims[0].remedy == ("b[d] < 0",)
+    # no declaration is about two labels
+    assert lawdsl.check("mixing.m4").claims[-1].remedy == ()
