@@ -7,7 +7,6 @@ the syntax tree, node by node.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +39,7 @@ from lawdsl.law.quantities import (
     Bound as Bound,
     Names,
     Quantity as Quantity,
+    check_finite,
     unit_text as unit_text,
 )
 
@@ -314,7 +314,7 @@ class Law(Presented, Exportable):
         for name in values:
             if name not in names:
                 raise self._lacks("setting", name, names, values[name])
-        _check_finite("setting", values)
+        check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
         # implied bounds of fixed and tied parameters depend on the values of settings
@@ -336,7 +336,7 @@ class Law(Presented, Exportable):
         for name in values:
             if name not in names:
                 raise self._lacks("parameter", name, names)
-        _check_finite("parameter", values)
+        check_finite("parameter", values)
         return self._with(values)
 
     def _lacks(
@@ -481,19 +481,6 @@ class Law(Presented, Exportable):
         formula = self.declarations.output.formula
         assert formula is not None
         return f"<Law {self.name}: {self.output} = {print_formula(formula)}>"
-
-
-def _check_finite(kind: str, values: Mapping[str, float]) -> None:
-    """Check that the value of a setting or parameter is finite.
-
-    Raises:
-        LawdslError: the value is infinite or not a number.
-    """
-    for name, value in values.items():
-        if not math.isfinite(value):
-            message = f"the {kind} `{name}` cannot be {float(value)}"
-            help = f"give a finite number: {name}=1e6"
-            raise LawdslError(Diagnostic("L0111", message, help=help))
 
 
 def load(name_or_path: str | Path) -> Law:
