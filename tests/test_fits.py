@@ -294,20 +294,6 @@ def test_a_value_has_the_digits_that_its_error_leaves(value: float, error: float
     assert value_with_error(value, error) == shown
 
 
-def test_claims_are_not_enforced():
-    with pytest.raises(lawdsl.LawdslError, match="not enforced") as error:
-        lawdsl.fit(M4, wide(), enforce=True)
-    assert error.value.diagnostics[0].code == "F0123"
-
-
-def test_trends_take_no_index_sets():
-    with pytest.raises(lawdsl.LawdslError, match="has index sets") as error:
-        lawdsl.trends(M4, wide())
-    (diagnostic,) = error.value.diagnostics
-
-    assert diagnostic.code == "L0321" and diagnostic.help
-
-
 def test_a_regressor_takes_no_index_sets():
     table = wide()
     X = np.stack([table[f"r[{name}]"] for name in DOMAINS], axis=1)

@@ -202,7 +202,7 @@ def test_the_command_prints_and_keeps_what_is_held(table: Path, tmp_path: Path):
     assert done.exit_code == 0
     lines = [line.split() for line in done.output.splitlines()]
     assert ["E", "1.7", "fixed"] in lines
-    assert any(line[:1] == ["beta"] and line[2:] == ["=", "alpha"] for line in lines)
+    assert any(line[:1] == ["beta"] and line[-2:] == ["=", "alpha"] for line in lines)
     assert json.loads(file.read_text())["held"]["beta"]["formula"] == "alpha"
     assert run("predict", file, "N=1e9", "D=1e10").exit_code == 0
     for arguments in (["--fit", file], ["chinchilla", "--fit", file]):

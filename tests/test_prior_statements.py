@@ -152,7 +152,8 @@ def test_elements_have_the_prior_of_their_parameter():
 
     assert [p.text for p in law.sample.priors] == [f"log(k[{x}]) = 0 ± 2" for x in "ab"]
     head = "index i over {a, b}\nvariable N > 0\nparameter k[i] > 0\nL[i] = k[i]/N\n"
-    assert codes("prior k[a] = 1 ± 1", head) == ["L0314"]
+    assert codes("prior k[a] = 1 ± 1", head) == []
+    assert codes("prior k[c] = 1 ± 1", head) == ["L0315"]
     assert codes("prior k = 1 ± 1", head) == ["L0314"]
 
 

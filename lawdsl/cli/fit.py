@@ -51,7 +51,7 @@ priors = click.option(
     "--start",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Start from one point only; repeat the option for each parameter.",
+    help="Start from one point only; repeat the option for each parameter. t[i,j]=0 is for all labels.",
 )
 @fit_options(
     "objective",

@@ -203,13 +203,16 @@ _without = click.option(
     "--without", multiple=True, metavar="BOUND", help='Drop a bound of the law: --without "C > C0".'
 )
 _fix = click.option(
-    "--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter at a value."
+    "--fix",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Fix a parameter, or one element: E=1.69, t[web,code]=2.",
 )
 _tie = click.option(
     "--tie",
     multiple=True,
     metavar="NAME=FORMULA",
-    help="Tie a parameter to a formula of others: beta=alpha.",
+    help="Tie a parameter, or one element, to a formula of others: beta=alpha, k[en]=k[py].",
 )
 
 

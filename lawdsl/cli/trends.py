@@ -65,6 +65,8 @@ def trends(
     the differences against a claim are. If the loss rises with D at small shares, it estimates the
     share below which this happens, the inflection ratio.
 
+    A law with index sets is tested on the rows of each label.
+
     The exit code is 1 if the table contradicts a claim: one difference is larger than noise alone
     produces in 1 of 100 tables, or the differences against the claim far outnumber the others.
     """

@@ -205,12 +205,19 @@ def _with_settings_and_bounds(laws: Sequence[Law], changes: LawChanges) -> list[
 
 def _with_determined(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
     """The laws with fixed and tied parameters, each for the laws that have them."""
-    names = [{q.name for q in law.parameters} for law in laws]
-    changed = [
-        changes.determining(names_of_law).apply(law)
-        for law, names_of_law in zip(laws, names, strict=True)
+    shapes = [
+        {
+            (symbol.name, len(symbol.indices))
+            for symbol in law.declarations.symbols.values()
+            if symbol.kind == "parameter"
+        }
+        for law in laws
     ]
-    if changes.freeing(set().union(*names)).determined:
+    changed = [
+        LawChanges(determined=tuple(s for s in changes.determined if s.shape in of_law)).apply(law)
+        for law, of_law in zip(laws, shapes, strict=True)
+    ]
+    if any(s.shape not in set().union(*shapes) for s in changes.determined):
         # raises the error for unknown names
         LawChanges(determined=changes.determined).apply(laws[0])
     return changed

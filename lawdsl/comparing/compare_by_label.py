@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.comparing.compare_laws import compare_one
@@ -10,6 +10,8 @@ from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
+from lawdsl.data.covariates import with_measured
+from lawdsl.data.default_runs import requested_runs
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit_by_label import label_groups, scaled_progress
@@ -47,10 +49,15 @@ def compare_many(
             message = f"`{law.name}` has no index sets, `{_first_indexed(laws).name}` has"
             help = "compare laws of the same labels; write the one with its output as `L[i]`"
             raise LawdslError(Diagnostic("F0203", message, help=help))
-    rows, _ = chosen_rows(table, options.where, options.drop_bad)
+    measured = [_with_measured(law, table, options) for law in laws]
     labelled_tables = [
-        labelled(law.declarations, rows, _bindings_of(law, options), drop_bad=options.drop_bad)
-        for law in laws
+        labelled(
+            law.declarations,
+            chosen_rows(table_of_law, options.where, options.drop_bad)[0],
+            bindings,
+            drop_bad=options.drop_bad,
+        )
+        for law, (table_of_law, bindings, _) in zip(laws, measured, strict=True)
     ]
     label_parts = [
         list(label_groups(law, labelled_table.instance))
@@ -110,7 +117,45 @@ def compare_many(
     over = ", ".join(
         declarations.indices[index].over for index in (label_parts[0][0] if label_parts[0] else ())
     )
+    first = next(iter(parts), None)
+    warnings = dict.fromkeys(w for _, _, of_law in measured for w in of_law)
+    if first is not None and warnings:
+        with_warnings = (*warnings, *parts[first].diagnostics)
+        parts[first] = replace(parts[first], diagnostics=with_warnings)
     return Comparisons(over, parts)
+
+
+def _with_measured(
+    law: Law, table: Table, options: FitOptions
+) -> tuple[Table, Mapping[str, str], tuple[Diagnostic, ...]]:
+    """The table with the variables that a law measures, the bindings of the law, and warnings."""
+    bindings = _bindings_of(law, options)
+    readings = {
+        name: column
+        for name, column in options.columns.items()
+        if any(
+            name == of
+            for measure in law.declarations.measures.values()
+            for reading in measure.readings.values()
+            for of, _ in reading.conditions
+        )
+    }
+    table, columns, measures = with_measured(
+        law.declarations,
+        table,
+        {**readings, **bindings},
+        run=requested_runs(options.run),
+        drop_bad=options.drop_bad,
+        settings={q.name: q.value for q in law.settings if q.value is not None},
+    )
+    if measures is None:
+        return table, columns, ()
+    names = ", ".join(law.declarations.measures)
+    message = (
+        f"{names} of `{law.name}` are measured once, on all rows, also where rows are held out"
+    )
+    help = "the law knows the first steps of the runs that it predicts: read its held-out errors so"
+    return table, columns, (*measures.warnings, Diagnostic("F0210", message, "warning", help=help))
 
 
 def _first_indexed(laws: Sequence[Law]) -> Law:

@@ -20,6 +20,7 @@ from lawdsl.data.label_columns import Elements, binding_name, elements, shortene
 from lawdsl.data.simplex import Mask, checked_shares
 from lawdsl.data.stacked_columns import stacked
 from lawdsl.data.table import Table, bad_rows
+from lawdsl.language.elements import check_labels
 from lawdsl.language.instances.instance import Instance, indicator
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.symbols import Declarations
@@ -109,6 +110,7 @@ def labelled(
         for index, column in columns_of.by_label.items()
         if column is not None
     }
+    check_labels(declared, labels)
     rest = {
         s.name: labels[declared.indices[s.indices[-1]].over][-1]
         for s in declared.symbols.values()

@@ -20,8 +20,10 @@ from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit_single import fit_one
-from lawdsl.fitting.options import FitOptions, Progress
+from lawdsl.fitting.options import AUTO, FitOptions, Progress
+from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.starts_by_label import starts_of_parts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
@@ -42,9 +44,6 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    if options.enforce:
-        message = "claims of a law with index sets are certified, but not enforced"
-        raise LawdslError(Diagnostic("F0123", message, help="leave --enforce out"))
     table, weights = with_weights(table, options.weights)
     options = replace(options, weights=weights)
     table, columns, measures = with_measured(
@@ -58,11 +57,20 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     rows, dropped = chosen_rows(table, options.where, options.drop_bad)
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
     labels_of_parts = list(label_groups(law, labelled_rows.instance))
+    laws_of_parts = [
+        law.at_labels(replace(labelled_rows.instance, at=labels)) for labels in labels_of_parts
+    ]
+    starts = [options.starts] * len(laws_of_parts)
+    if isinstance(options.starts, Mapping):
+        given = starts_of_parts(law, labelled_rows.instance, options.starts, laws_of_parts)
+        starts = [part or AUTO for part in given]
     fits = []
-    for number, part_labels in enumerate(labels_of_parts):
-        law_of_part = law.at_labels(replace(labelled_rows.instance, at=part_labels))
+    for number, (part_labels, law_of_part) in enumerate(
+        zip(labels_of_parts, laws_of_parts, strict=True)
+    ):
         part = replace(
             options,
+            starts=starts[number],
             columns=labelled_rows.columns,
             progress=scaled_progress(options.progress, number, len(labels_of_parts)),
         )
@@ -75,6 +83,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
             raise LawdslError(
                 [_with_label_as_place(d, part_labels, labels) for d in error.diagnostics]
             ) from None
+    law, fits = _of_one_law(law, labelled_rows.instance, labels_of_parts, fits)
     return Fits(
         fitted_law(law),
         labelled_rows.instance.labels,
@@ -85,6 +94,24 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         measures and replace(measures, warnings=()),
         _remaining_shares(labelled_rows),
     )
+
+
+def _of_one_law(
+    law: Law, instance: Instance, labels_of_parts: Sequence[Mapping[str, str]], fits: Sequence[Fit]
+) -> tuple[Law, list[Fit]]:
+    """The law with the bounds that were enforced in any part, and the fits as fits of it: a bound
+    of one part concerns no parameter of another.
+    """
+    enforced = dict.fromkeys(bound for part in fits for bound in part.law.added)
+    further = [bound for bound in enforced if bound not in law.added]
+    for bound in further:
+        law = law.with_bound(bound)
+    if not further:
+        return law, list(fits)
+    return law, [
+        replace(part, law=fitted_law(law.at_labels(replace(instance, at=labels))))
+        for part, labels in zip(fits, labels_of_parts, strict=True)
+    ]
 
 
 def _remaining_shares(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:

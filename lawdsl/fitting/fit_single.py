@@ -46,7 +46,7 @@ from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_vari
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_task import FitTask, bind_columns, fit_task
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
-from lawdsl.fitting.fixed_parameters import fixed_values
+from lawdsl.fitting.fixed_parameters import fixed_values, with_tied_intervals
 from lawdsl.fitting.intervals.compute_intervals import (
     IntervalEstimate,
     intervals as intervals_of,
@@ -157,7 +157,7 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
 
 def _with_certificates(task: FitTask, fit: Fit) -> Fit:
     """The fit with the verdicts on the law's claims for its values."""
-    if not (task.options.claims or task.options.enforce) or task.prepared.is_large:
+    if not (task.options.claims or task.options.enforce):
         return fit
     return replace(fit, claims=certificates(task.law, fit.values))
 
@@ -258,7 +258,12 @@ def _fit_record(task: FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         seed=task.options.seed,
         held=_fixed_parameters(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, diagnosis.on_bound),
-        intervals=_with_law_error(task, parameters, diagnosis.uncertainty, rows),
+        intervals=with_tied_intervals(
+            task.law,
+            parameters,
+            _with_law_error(task, parameters, diagnosis.uncertainty, rows),
+            diagnosis.uncertainty.covariance,
+        ),
         spread=diagnosis.uncertainty.covariance,
         rows=rows,
         priors=None

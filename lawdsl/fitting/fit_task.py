@@ -21,7 +21,6 @@ from lawdsl.fitting.diagnostics.residuals import are_mostly_copies
 from lawdsl.fitting.intervals.compute_intervals import check_method
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.penalty import Penalty
-from lawdsl.fitting.preparation.build_problem import is_large
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -156,7 +155,7 @@ def fit_task(
         ).apply(law)
         prepared = prepare(law)
         problem = problem_on(prepared, runs, objective)
-    symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
+    symmetries = freedom(law)
     breaks = inflections(law, table, runs, requested_runs(options.run)) if options.claims else ()
     return FitTask(
         law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)

@@ -12,6 +12,8 @@ from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
 FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
+# and on all claims of a law, which may have many labels: those not reached are undecided
+FITTED_CLAIMS_SECONDS = 20.0
 # expectations of claims that a fit should satisfy
 EXPECTED_TO_HOLD = ("proved", "inside", "conditional")
 
@@ -23,7 +25,8 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
         law: the law.
         values: parameter -> fitted value.
     """
-    return tuple(map(_certificate, check(law, values=values, seconds=FITTED_CLAIM_SECONDS).claims))
+    decided = check(law, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS)
+    return tuple(map(_certificate, decided.claims))
 
 
 def _certificate(verdict: Verdict) -> Certificate:
@@ -75,10 +78,6 @@ def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -
 
 
 def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
-    """The bounds of parameters under which a claim is proved; none for a law with index sets, whose
-    labels bounds cannot name.
-    """
-    if law.declarations.instance is not None:
-        return ()
+    """The bounds of parameters under which a claim is proved."""
     claim = next(c for c in law.claims if claim_text(c) == text)
     return check_claim(law, claim).remedy

@@ -1,12 +1,15 @@
-"""Law + fitted values -> the values of its fixed and tied parameters."""
+"""Law + fitted values -> the values of its fixed and tied parameters, and the errors of tied ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+import numpy as np
 import sympy as sp
 
-from lawdsl.fitting.result_parts import FixedParameter
+from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.result_parts import FixedParameter, Intervals, Parameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
 
@@ -18,8 +21,7 @@ def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParame
         law: a law with fixed or tied parameters.
         values: parameter name -> fitted value.
     """
-    point = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
-    point |= {law.symbols[name]: sp.Float(x, 17) for name, x in values.items()}
+    point = _point(law, values)
     values_of_fixed = {}
     ties, fixed = law.ties, law.fixed
     for name in law.declarations.symbols:
@@ -29,3 +31,70 @@ def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParame
         elif name in fixed:
             values_of_fixed[name] = FixedParameter(fixed[name])
     return values_of_fixed
+
+
+def _point(law: Law, values: Mapping[str, float]) -> dict[sp.Symbol, sp.Float]:
+    """The values of settings and parameters, for substitution."""
+    point = {q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None}
+    return point | {law.symbols[name]: sp.Float(x, 17) for name, x in values.items()}
+
+
+def with_tied_intervals(
+    law: Law,
+    parameters: Mapping[str, Parameter],
+    intervals: Intervals,
+    covariance: Covariance | None,
+) -> Intervals:
+    """The intervals, with those of tied parameters, and of those that follow from `identify`.
+
+    A function of one parameter has its interval. One of several has, with delta intervals, the
+    error |∇g·F| of the delta method, F the factor of the covariance; it has none where a parameter
+    that it depends on has none.
+
+    Args:
+        law: the law.
+        parameters: the fitted parameters.
+        intervals: their intervals.
+        covariance: their covariance; None where there is none.
+    """
+    errors, ends = dict(intervals.errors), dict(intervals.ends)
+    values = {name: parameter.value for name, parameter in parameters.items()}
+    for name, value, slopes in _tied(law, values) if law.ties else ():
+        if any(part not in intervals.errors or part not in intervals.ends for part in slopes):
+            continue
+        if len(slopes) == 1:
+            ((part, slope),) = slopes.items()
+            errors[name] = abs(slope) * intervals.errors[part]
+            low_high = sorted(_at_ends(law, name, values, part, intervals.ends[part]))
+            if low_high[0] <= value <= low_high[1]:
+                ends[name] = low_high[0], low_high[1]
+        elif slopes and covariance is not None and intervals.method == "delta":
+            gradient = np.array([[slopes.get(part, 0.0) for part in covariance.names]])
+            error = float(covariance.errors(gradient)[0])
+            half = covariance.quantile(intervals.level) * error
+            if np.isfinite(half):
+                errors[name], ends[name] = error, (value - half, value + half)
+    return replace(intervals, errors=errors, ends=ends)
+
+
+def _tied(law: Law, values: Mapping[str, float]) -> Iterator[tuple[str, float, dict[str, float]]]:
+    """Tied parameters, their values, and their slopes in the fitted parameters."""
+    point = _point(law, values)
+    fitted = {law.symbols[name]: name for name in values}
+    for name in law.ties:
+        formula = law.to_sympy(tree.Name(name))
+        symbols = sorted(formula.free_symbols & fitted.keys(), key=str)
+        slopes = {fitted[s]: float(formula.diff(s).xreplace(point)) for s in symbols}
+        if all(np.isfinite(slope) for slope in slopes.values()):
+            yield name, float(formula.xreplace(point)), slopes
+
+
+def _at_ends(
+    law: Law, name: str, values: Mapping[str, float], part: str, ends: tuple[float, float]
+) -> Iterator[float]:
+    """A tied parameter at both ends of the interval of the one that it depends on."""
+    formula = law.to_sympy(tree.Name(name))
+    for end in ends:
+        number = sp.Float(end, 17) if np.isfinite(end) else sp.oo * int(np.sign(end))
+        at_end = formula.xreplace({**_point(law, values), law.symbols[part]: number})
+        yield float(at_end) if at_end.is_extended_real and at_end is not sp.nan else float("nan")

@@ -127,6 +127,8 @@ class PreparedLaw:
         symbols_of_merged_slope: the same, once powers of one base are merged.
         undefined_term: the function from the values of the variables to the text of a part of the
             law that is undefined there, whatever the parameters; empty if there is none.
+        hidden_labels: for each set of labels that no variable and no row has, the names of the
+            parameters of each label, which can be exchanged for those of another.
     """
 
     name: str
@@ -148,6 +150,7 @@ class PreparedLaw:
     symbols_of_slope: Callable[[str], frozenset[str]]
     symbols_of_merged_slope: Callable[[str], frozenset[str]]
     undefined_term: Callable[[Mapping[str, float]], str]
+    hidden_labels: tuple[tuple[tuple[str, ...], ...], ...] = ()
 
     @property
     def names(self) -> list[str]:

@@ -13,6 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Value
 from lawdsl.language.declarations import names_in, remember, scope_of_options, sort_symbols
+from lawdsl.language.elements import selects_some
 from lawdsl.language.formula_signs import POSITIVE, KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.implied_bounds import (
@@ -27,8 +28,7 @@ from lawdsl.language.objective import read_target
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, SETTING, TIE, Scope
-from lawdsl.language.subscripts import check_as_declared
-from lawdsl.language.symbols import Declarations, Relation, Symbol
+from lawdsl.language.symbols import Declarations, ElementStatement, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
 
 PAST_PARTICIPLES = {"fix": "fixed", "tie": "tied"}
@@ -66,8 +66,19 @@ def with_fixed_and_tied(
     if any(d.severity == "error" for d in mistakes):
         raise LawdslError(mistakes)
     grids, points = starts_of_free(declared.grids, declared.points, scope.symbols)
-    priors = {n: p for n, p in declared.priors.items() if not scope.symbols[n].determined_by}
-    return replace(declared, symbols=scope.symbols, grids=grids, points=points, priors=priors)
+    priors = {
+        name: prior
+        for name, prior in declared.priors.items()
+        if not scope.symbols[name.partition("[")[0]].determined_by
+    }
+    return replace(
+        declared,
+        symbols=scope.symbols,
+        grids=grids,
+        points=points,
+        priors=priors,
+        elements=(*declared.elements, *scope.elements),
+    )
 
 
 def fix_and_tie(
@@ -110,14 +121,18 @@ def _fix_or_tie(scope: Scope, kind: str, named: Named, formula: Formula, span: S
     if symbol is None:
         return False
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-    check_as_declared(scope, symbol, subscripts, f"`{kind}` holds", scope.within(span, name))
+    some = selects_some(scope, symbol, subscripts, f"`{kind}` holds", scope.within(span, name))
     if scope.errors > before:
         return False
     if kind == "fix":
         _check_number(scope, name, formula)
     else:
-        _check_tie(scope, name, formula)
+        _check_tie(scope, symbol, subscripts, formula)
     if scope.errors > before:
+        return False
+    if some:
+        # its place among the other parameters is known at the labels of a table
+        scope.elements.append(ElementStatement(kind, tree.Element(name, subscripts), formula))
         return False
     became = "setting" if kind == "fix" else "let"
     scope.symbols[name] = replace(symbol, kind=became, formula=formula, determined_by=kind)
@@ -183,10 +198,14 @@ def _check_number(scope: Scope, name: str, formula: Formula) -> None:
         check_formula(scope, formula, SETTING)
 
 
-def _check_tie(scope: Scope, name: str, formula: Formula) -> None:
-    powers = check_formula(scope, formula, TIE, subscripts=scope.symbols[name].indices)
+def _check_tie(scope: Scope, symbol: Symbol, subscripts: tuple[str, ...], formula: Formula) -> None:
+    name = symbol.name
+    indices = tuple(subscript for subscript in subscripts if subscript in scope.indices)
+    powers = check_formula(scope, formula, TIE, subscripts=indices)
     check_same_unit(scope, scope.units.get(name), powers, f"`{name}`", formula.span)
-    circle = _cycle(scope.symbols, name, formula)
+    # an element may be tied to others of its name: circles show at the labels
+    is_whole = subscripts == symbol.indices
+    circle = _cycle(scope.symbols, name, formula) if is_whole else []
     if circle:
         message = f"`{name}` is tied to itself: {' -> '.join(circle)}"
         scope.report("L0307", message, formula.span, "tie it to other parameters")
@@ -212,10 +231,16 @@ def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[s
     return []
 
 
-def _remaining_bounds(
+def remaining_bounds(
     symbol: Symbol, known_signs: KnownSigns, dropped: tuple[str, ...]
 ) -> Iterable[Relation]:
-    """The bounds of a parameter without the removed ones; a removed one may leave `> 0`."""
+    """The bounds of a parameter without the removed ones; a removed one may leave `> 0`.
+
+    Args:
+        symbol: the parameter.
+        known_signs: the signs of names.
+        dropped: texts of the removed bounds.
+    """
     for relation, limit in symbol.bounds:
         if f"{symbol.text} {relation} {print_formula(limit)}" not in dropped:
             yield relation, limit
@@ -232,7 +257,7 @@ def _add_implied_bounds(
 ) -> None:
     """Give the other parameters the bounds that keep a fixed or tied parameter in its domain."""
     assert symbol.formula is not None
-    for relation, limit in _remaining_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
+    for relation, limit in remaining_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
         known_signs = KnownSigns(scope.symbols, settings)
         added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
         if added is None:
@@ -300,3 +325,25 @@ def check_bounds_kept(declared: Declarations, overrides: Mapping[str, float]) ->
                 message = f"with these settings {assignment} may break {text}"
                 help = "choose other settings, or change the law"
                 raise LawdslError(Diagnostic("L0414", message, help=help))
+
+
+def without_bounds(
+    declared: Declarations, dropped: tuple[str, ...], overrides: Mapping[str, float]
+) -> Declarations:
+    """The declarations without some bounds of what has subscripts, whose elements have other names.
+
+    Args:
+        declared: the law.
+        dropped: texts of bounds, `c[i] >= 0`.
+        overrides: values that replace those of settings.
+    """
+    if not dropped:
+        return declared
+    known_signs = known_signs_of(declared.symbols, overrides)
+    symbols = {
+        name: replace(symbol, bounds=tuple(remaining_bounds(symbol, known_signs, dropped)))
+        if symbol.kind == "parameter" and symbol.indices
+        else symbol
+        for name, symbol in declared.symbols.items()
+    }
+    return replace(declared, symbols=symbols)

@@ -62,6 +62,17 @@ class FixOrTie:
         match = _STATEMENT.match(self.text)
         return match["name"] if match else ""
 
+    @property
+    def base(self) -> str:
+        """The name of the parameter without its subscripts."""
+        return self.shape[0]
+
+    @property
+    def shape(self) -> tuple[str, int]:
+        """The name of the parameter without its subscripts, and the number of these."""
+        name, bracket, subscripts = self.parameter.partition("[")
+        return name.rstrip(), subscripts.count(",") + 1 if bracket else 0
+
     @classmethod
     def fix(cls, name: str, number: float) -> FixOrTie:
         """The statement that fixes a parameter.
@@ -164,10 +175,12 @@ class LawChanges:
         return law.with_priors(self.priors) if self.priors else law
 
     def determining(self, names: Collection[str]) -> LawChanges:
-        """Only the statements that fix or tie one of the names."""
-        return LawChanges(determined=tuple(s for s in self.determined if s.parameter in names))
+        """Only the statements that fix or tie one of the names, or some of its elements."""
+        chosen = (s for s in self.determined if s.base in names or s.parameter in names)
+        return LawChanges(determined=tuple(chosen))
 
     def freeing(self, names: Collection[str]) -> LawChanges:
-        """The changes without the statements that fix or tie one of the names."""
-        remaining = tuple(s for s in self.determined if s.parameter not in names)
+        """The changes without the statements that fix or tie one of the names, or its elements."""
+        chosen = self.determining(names).determined
+        remaining = tuple(s for s in self.determined if s not in chosen)
         return replace(self, determined=remaining)

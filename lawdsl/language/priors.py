@@ -14,13 +14,13 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.declarations import names_in, scope_of_options
+from lawdsl.language.elements import selects_some
 from lawdsl.language.fix_and_tie import PAST_PARTICIPLES
 from lawdsl.language.formula_signs import KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import ANY, SETTING, Scope
-from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Declarations, Prior, Symbol
 from lawdsl.language.tree import Formula, Named
 
@@ -73,7 +73,7 @@ def still_free(priors: Mapping[str, Prior], symbols: Mapping[str, Symbol]) -> di
     return {
         name: prior
         for name, prior in priors.items()
-        if name in symbols and symbols[name].kind == "parameter"
+        if (base := name.partition("[")[0]) in symbols and symbols[base].kind == "parameter"
     }
 
 
@@ -128,9 +128,10 @@ def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> 
         help = f"write a prior as {EXAMPLE}, or prior E = 1.7 ± 0.2"
         scope.report("L0150", message, statement.of.span, help)
         return None
-    symbol = _parameter(scope, named, statement.of.span)
-    if symbol is None:
+    found = _parameter(scope, named, statement.of.span)
+    if found is None:
         return None
+    symbol, some = found
     center = _number(scope, statement.center, "center")
     deviation = _number(scope, statement.deviation, "standard deviation")
     if center is None or deviation is None:
@@ -151,7 +152,7 @@ def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> 
         scope.report("L0151", message, statement.deviation.span, help)
         return None
     prior = Prior(
-        symbol.name,
+        print_named(named) if some else symbol.name,
         log,
         center,
         deviation,
@@ -178,8 +179,9 @@ def _target(formula: Formula) -> tuple[Named | None, bool]:
     return None, False
 
 
-def _parameter(scope: Scope, named: Named, span: Span) -> Symbol | None:
-    """The parameter of a prior; None, after a message, where it cannot have one."""
+def _parameter(scope: Scope, named: Named, span: Span) -> tuple[Symbol, bool] | None:
+    """The parameter of a prior, and whether it is of some elements of it only; None, after a
+    message, where it cannot have one."""
     name = tree.name_of(named)
     name_span = scope.within(span, name)
     before = scope.errors
@@ -196,8 +198,8 @@ def _parameter(scope: Scope, named: Named, span: Span) -> Symbol | None:
         scope.report("L0150", message, name_span, "name a parameter, or leave the line out")
         return None
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-    check_as_declared(scope, symbol, subscripts, "a prior is of", name_span)
-    return None if scope.errors > before else symbol
+    some = selects_some(scope, symbol, subscripts, "a prior is of", name_span)
+    return None if scope.errors > before else (symbol, some)
 
 
 def _number(scope: Scope, formula: Formula, what: str) -> float | None:

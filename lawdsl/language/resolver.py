@@ -140,6 +140,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         identities=(*(base.identities if base else ()), *identities),
         measures={**(base.measures if base else {}), **measures},
         priors={**still_free(base.priors if base else {}, scope.symbols), **priors},
+        elements=(*(base.elements if base else ()), *scope.elements),
     )
 
 

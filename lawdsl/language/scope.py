@@ -20,7 +20,7 @@ from lawdsl.language.dimensions import Powers
 from lawdsl.language.mistakes.likely_declarations import likely_declaration
 from lawdsl.language.mistakes.meant_names import MeantName, dotted, meant_formula
 from lawdsl.language.parser import ANYTHING, long_name, too_many
-from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
+from lawdsl.language.symbols import Declarations, ElementStatement, Find, IndexSet, Symbol
 
 TURNED = re.compile(r"\s*([<>]=?)\s*([A-Za-z_]\w*)")
 """`D_min <= D`, where D is declared."""
@@ -118,6 +118,7 @@ class Scope:
         default_factory=set
     )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
+    elements: list[ElementStatement] = field(default_factory=list)  # about some elements
     options: bool = False  # whether the text is that of options, which declare nothing
     unknown_told: set[str] = field(default_factory=set)  # unknown names that have their message
     equation_unread: bool = False  # whether the equation is in a line that could not be read

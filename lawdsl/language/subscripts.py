@@ -103,8 +103,9 @@ def _check_subscript(
         fitting = [s.name for s in scope.indices.values() if s.over == index_set.over]
         help = f"write an index over {index_set.over}: {' or '.join(f'`{n}`' for n in fitting)}"
         scope.report("L0315", message, scope.within(span, name, last=True), help)
-    # only claims have names for any label; elsewhere such a name is a mistyped index
-    elif over is None and not context.claims:
+    # only claims have names for any label, and options those of a table; elsewhere such a name is a
+    # mistyped index
+    elif over is None and not context.claims and not (scope.options and not index_set.listed):
         is_index(scope, name, span, index_set.listed)
     elif over is None and name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not a label"

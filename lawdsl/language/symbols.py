@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lawdsl.core.diagnostics import Span, Text
 from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss
 from lawdsl.language import tree
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.tree import Formula, Named
 
 if TYPE_CHECKING:
@@ -225,12 +225,35 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class ElementStatement:
+    """`fix t[en, code] = 2`, `tie t[i, code] = t[i, web]` or a bound `t[en, code] > 0`: for the
+    elements that the subscripts select, each of them a label or an index.
+
+    `kind` is fix, tie, the relation of a bound that is added, or `without` and that of a bound that
+    is left out.
+    """
+
+    kind: str
+    named: tree.Element
+    formula: Formula
+
+    @property
+    def text(self) -> str:
+        """The statement in the syntax of a law."""
+        name, formula = print_named(self.named), print_formula(self.formula)
+        if self.kind in ("fix", "tie"):
+            return f"{self.kind} {name} = {formula}"
+        return f"{name} {self.kind} {formula}"
+
+
+@dataclass(frozen=True)
 class Declarations:
     """A law as declared, that of the law it extends included.
 
     Each of the `symbols` comes after those that its formula and its bounds name. The `identities`
     choose among the parameters that give one and the same law. The `measures` say how variables
-    are measured, and the `priors` what is known of parameters before a fit, by their names.
+    are measured, and the `priors` what is known of parameters before a fit, by their names. The
+    `elements` are statements about some elements of what has subscripts.
     """
 
     name: str
@@ -248,6 +271,7 @@ class Declarations:
     identities: tuple[tree.Identify, ...] = ()
     measures: Mapping[str, Measure] = field(default_factory=dict)
     priors: Mapping[str, Prior] = field(default_factory=dict)
+    elements: tuple[ElementStatement, ...] = ()
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
     schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
 

@@ -7,7 +7,6 @@ the syntax tree, node by node.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,8 +17,9 @@ import sympy as sp
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
-from lawdsl.language.added_bounds import add_bound
-from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
+from lawdsl.language.added_bounds import add_bound, leave_out
+from lawdsl.language.elements import without_elements
+from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied, without_bounds
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.instance import Instance
@@ -39,6 +39,7 @@ from lawdsl.law.quantities import (
     Bound as Bound,
     Names,
     Quantity as Quantity,
+    check_finite,
     unit_text as unit_text,
 )
 
@@ -137,7 +138,8 @@ class Law(Presented, Exportable):
         Raises:
             LawdslError: an `identify` that is not linear in parameters.
         """
-        return replace(self, declarations=instantiated(self.declarations, instance), root=None)
+        declared = without_bounds(self.declarations, self.dropped, dict(self.given))
+        return replace(self, declarations=instantiated(declared, instance), root=None)
 
     @cached_property
     def general(self) -> IndexedAlgebra[Law]:
@@ -150,7 +152,13 @@ class Law(Presented, Exportable):
     @cached_property
     def sample(self) -> Law:
         """The law at a few sample labels if it has index sets, else the law itself."""
-        return self.at_labels(few_labels(self.declarations)) if self.indexed else self
+        if not self.indexed:
+            return self
+        declared = self.declarations
+        if any(index.labels is None for index in declared.indices.values()):
+            # sample labels are not those of a table, which statements about elements name
+            declared = without_elements(declared)
+        return replace(self, declarations=declared).at_labels(few_labels(declared))
 
     @cached_property
     def variables(self) -> tuple[Quantity, ...]:
@@ -306,7 +314,7 @@ class Law(Presented, Exportable):
         for name in values:
             if name not in names:
                 raise self._lacks("setting", name, names, values[name])
-        _check_finite("setting", values)
+        check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
         # implied bounds of fixed and tied parameters depend on the values of settings
@@ -328,7 +336,7 @@ class Law(Presented, Exportable):
         for name in values:
             if name not in names:
                 raise self._lacks("parameter", name, names)
-        _check_finite("parameter", values)
+        check_finite("parameter", values)
         return self._with(values)
 
     def _lacks(
@@ -366,6 +374,8 @@ class Law(Presented, Exportable):
             if "".join(text.split()) == compact:
                 changed = replace(self, dropped=(*self.dropped, text))
                 return changed._changed() if self.held else changed
+        if leave_out(self.declarations, bound) is not None:
+            return replace(self, dropped=(*self.dropped, " ".join(bound.split())))._changed()
         raise self._lacks("bound", bound, bounds)
 
     def with_bound(self, bound: str) -> Law:
@@ -378,7 +388,10 @@ class Law(Presented, Exportable):
             LawdslError: the text is not such a relation, names a quantity that the law lacks, or
                 closes a circle of bounds.
         """
-        return replace(self, added=(*self.added, bound))._changed()
+        changed = replace(self, added=(*self.added, bound))
+        if self.declarations.instance is not None:  # which has the other changes already
+            return replace(changed, declarations=add_bound(self.declarations, bound))
+        return changed._changed()
 
     def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
         """The law with parameters fixed inside their domains and others tied to formulas, at once.
@@ -429,6 +442,8 @@ class Law(Presented, Exportable):
         # from the file again: bounds may refer to parameters that are fixed now, and bounds implied
         # by earlier statements would count as declared
         root = declarations = self.root or self.declarations
+        for bound in self.dropped:
+            declarations = leave_out(declarations, bound) or declarations
         for bound in self.added:
             declarations = add_bound(declarations, bound)
         if self.held:
@@ -466,19 +481,6 @@ class Law(Presented, Exportable):
         formula = self.declarations.output.formula
         assert formula is not None
         return f"<Law {self.name}: {self.output} = {print_formula(formula)}>"
-
-
-def _check_finite(kind: str, values: Mapping[str, float]) -> None:
-    """Check that the value of a setting or parameter is finite.
-
-    Raises:
-        LawdslError: the value is infinite or not a number.
-    """
-    for name, value in values.items():
-        if not math.isfinite(value):
-            message = f"the {kind} `{name}` cannot be {float(value)}"
-            help = f"give a finite number: {name}=1e6"
-            raise LawdslError(Diagnostic("L0111", message, help=help))
 
 
 def load(name_or_path: str | Path) -> Law:

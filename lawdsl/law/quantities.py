@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.language.constants import value
 from lawdsl.language.printer import print_formula, print_unit
@@ -161,3 +163,20 @@ class Names:
 def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
     """A unit as text; empty without a unit."""
     return "" if unit is None else print_unit(UnitOf(unit))
+
+
+def check_finite(kind: str, values: Mapping[str, float]) -> None:
+    """Check that the value of a setting or parameter is finite.
+
+    Args:
+        kind: setting or parameter.
+        values: name -> value.
+
+    Raises:
+        LawdslError: the value is infinite or not a number.
+    """
+    for name, number in values.items():
+        if not math.isfinite(number):
+            message = f"the {kind} `{name}` cannot be {float(number)}"
+            help = f"give a finite number: {name}=1e6"
+            raise LawdslError(Diagnostic("L0111", message, help=help))

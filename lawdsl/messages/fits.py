@@ -203,12 +203,6 @@ FITS: dict[str, Message] = {
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
         "may, the density of the errors at 0, which intervals need, is not known.",
     ),
-    "F0123": Message(
-        "claims of many labels that cannot be enforced",
-        "`--enforce` adds bounds of parameters that keep what a law claims. Of a law with index sets "
-        "the claims are decided, but no bounds of its elements are known that keep them. Leave it "
-        "out, and declare bounds in the law where a claim must hold.",
-    ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
         "`minimize squared(L, c = straightest(log(L - c)))` first chooses c, from its lower bound to "
@@ -396,6 +390,12 @@ COMPARISONS: dict[str, Message] = {
         "undetermined there: two model sizes do not determine the loss of a third. Its intervals are "
         "infinite, and so is its score: it ranks last in that part and in the whole. An R at which no "
         "law has a score is left out of the mean of all. The notes name law, R and reason.",
+    ),
+    "F0210": Message(
+        "variables that are measured on rows that a comparison holds out",
+        "`measure k[d] = L(step = 1000)` reads a variable from the first steps of all runs of a label "
+        "before rows are held out. The errors are those for a label whose first steps are known, as in "
+        "a prediction with --runs; a law without such variables does not have this information.",
     ),
 }
 

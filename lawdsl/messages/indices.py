@@ -118,15 +118,22 @@ INDICES: dict[str, Message] = {
     ),
     "L0321": Message(
         "a law with index sets where there can be none",
-        "A law with index sets is checked, shown, fitted, compared and used to predict. Trends in "
-        "tables and scikit-learn take laws whose variables are single columns: write the law of one "
-        "label without indices, or do what the message says.",
+        "A law with index sets is checked, shown, fitted, compared and used to predict. "
+        "scikit-learn takes laws whose variables are single columns: write the law of one label "
+        "without indices, or do what the message says.",
     ),
     "L0322": Message(
         "an identity that is not linear",
         "`identify` chooses one of the many parameters that give the same law, by an equation that "
         "each fit keeps exactly: one parameter follows from the others. So it is a sum of numbers "
         "times parameters: `identify sum(t[i, j] for j) = 0`, `identify k[i] = 1`.",
+    ),
+    "L0324": Message(
+        "a label in an option that nothing has, or that has no effect",
+        "`--fix 't[en, code]=2'`, `--tie`, `--prior` and `--start` may name one element of what has "
+        "subscripts, each subscript a label or an index for all of them. The labels are those of "
+        "the table. `lawdsl check` decides claims for all labels: what one label has is decided "
+        "for a fit, with `--fit FIT.json`.",
     ),
     "L0330": Message(
         "a rule of measurement for what is not measured",

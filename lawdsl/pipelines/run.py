@@ -23,6 +23,7 @@ from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_nois
 from lawdsl.pipelines.plan import step_tasks
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 from lawdsl.pipelines.steps import Stage, run_step
+from lawdsl.pipelines.wide_tables import long_table
 
 Array = NDArray[np.float64]
 
@@ -86,9 +87,12 @@ def run_pipeline(
     _check_draws(draws, level)
     bindings = {**(columns or {}), **named_columns}
     values, tasks = step_tasks(declared, settings or {}, bindings)
+    step_table = read_table(table, bindings)
+    step_table, long_bindings = long_table(tasks, step_table, bindings)
+    if long_bindings != bindings:
+        values, tasks = step_tasks(declared, settings or {}, long_bindings)
     laws, unused = without_priors([task.law for task in tasks], "pipelines")
     tasks = tuple(replace(task, law=law) for task, law in zip(tasks, laws, strict=True))
-    step_table = read_table(table, bindings)
     options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
     name, output = step_table.name, None

@@ -10,6 +10,7 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic, Span
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.elements import warn_without_effect
 from lawdsl.language.pieces import first_condition
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load
@@ -65,6 +66,7 @@ def check(
     # warnings come last: they must not take time from claims
     warning_clock = TimeBudget(min(seconds, clock.remaining()))
     warnings = () if values is not None else tuple(_unclaimed_doubts(law, warning_clock.seconds))
+    warnings = (*warn_without_effect(law.declarations), *warnings)
     return Check(
         law.name, law.digest, tuple(verdicts), warnings, clock.spent(), warning_clock.spent()
     )

@@ -106,7 +106,12 @@ def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Bo
         slope_texts.append(f"∂{print_formula(claim.formula)}/∂{name}" if moves else "")
     rise, fall = slope_texts
     text = f"{rise} - {fall}" if rise and fall else rise or f"-{fall}"
-    return SignGoal(_with_lets(law, box, sense * (slopes[0] - slopes[1])), True, text, sense)
+    difference = _with_lets(law, box, sense * (slopes[0] - slopes[1]))
+    if box.slack:
+        # a condition such as t[i, a] < t[i, b] is used in the factor that has it: in the products of
+        # a sum the slack would stand in every exponential
+        difference = sp.factor_terms(difference)
+    return SignGoal(difference, True, text, sense)
 
 
 def _with_lets(law: Law, box: Box, e: sp.Expr) -> sp.Expr:

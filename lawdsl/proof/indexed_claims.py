@@ -7,7 +7,8 @@ under this abstraction holds for all sets. A refutation is a point of a law with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -25,6 +26,7 @@ from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdict import Verdict, too_late, undecided
 
+SUBSCRIPTS = re.compile(r"\[([^\[\]]*)\]")
 MIN_LABELS = 2  # of a set whose size the law does not state
 GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
 HOLDING_VERDICTS = ("proved", "inside")
@@ -82,7 +84,7 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
         if declared.identities:  # these choose parameters, and change no prediction
             free = replace(law, declarations=replace(declared, identities=()), root=None)
             special = _each(_special, free, claim, choices, clock)
-        return _conditional(general, special)
+        return _conditional(declared, general, special)
     if least.verdict in HOLDING_VERDICTS:
         return undecided("proved where each set has as few labels as can be, not for more")
     return undecided(worst.blame or "not decided for sets of any size")
@@ -150,7 +152,9 @@ def _inside(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
     return replace(inside[0], face=face)
 
 
-def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
+def _conditional(
+    declared: Declarations, general: Sequence[Verdict], special: Sequence[Verdict]
+) -> Verdict:
     """The conjunction of the conditions at all choices of labels; exact, if each is also exact with
     the fewest labels."""
     conditional = [v for v in general if v.verdict == "conditional"]
@@ -162,10 +166,21 @@ def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verd
         conditional[0],
         condition=" and ".join(conditions),
         exact=exact,
-        remedy=tuple(remedy) if all(v.remedy for v in conditional) else (),
+        # a declaration is about all labels: a bound of those that the claim brings in is none
+        remedy=tuple(remedy)
+        if all(v.remedy for v in conditional) and _of_indices(declared, remedy)
+        else (),
         # in a law of any size sums are free numbers: a point of it need not be one of any labels
         failure=next((v.failure for v in special if v.verdict == "conditional"), None),
     )
+
+
+def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
+    """Whether all subscripts in bounds are indices."""
+    subscripts = (
+        s for bound in bounds for inside in SUBSCRIPTS.findall(bound) for s in inside.split(", ")
+    )
+    return all(subscript in declared.indices for subscript in subscripts)
 
 
 def _names(declared: Declarations, claim: Claim) -> dict[str, str]:

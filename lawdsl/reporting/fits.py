@@ -130,7 +130,9 @@ def _cell(part: Fit, name: str) -> str:
     """A value with its standard error, or the reason why it has none."""
     if name in part.held:
         fixed = part.held[name]
-        return f"{fixed.value:.4g}" + (" (fixed)" if fixed.formula is None else "")
+        if fixed.formula is None:
+            return f"{fixed.value:.4g} (fixed)"
+        return value_with_error(fixed.value, part.intervals.errors.get(name, math.nan))
     p = part.parameters[name]
     if p.at_bound:
         return f"{p.printed:.4g} ({p.at_bound} bound)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.enumerations import as_texts
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
 from lawdsl.data.header_settings import with_settings_of
-from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table, bad_rows
+from lawdsl.data.trends.by_label import trends_by_label
 from lawdsl.data.trends.exceptions import ComparedPairs, split
 from lawdsl.data.trends.findings import repeat_findings, trend_findings
 from lawdsl.data.trends.grid import Axes, distinct_cells, grid_values, run_columns
@@ -75,6 +76,9 @@ def trends(
     is a share, and curves rise significantly at some value of it; see
     `lawdsl.data.trends.inflection`.
 
+    The claims of a law with index sets are tested on the rows of each label, as many times at a
+    lower level.
+
     Args:
         law: the law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
@@ -87,7 +91,8 @@ def trends(
         where: one condition that rows must meet, or several.
         settings: values of settings that replace the law's own.
         drop_bad: exclude invalid rows, and count them, instead of refusing the table.
-        columns: variable or output -> column, where the names differ.
+        columns: variable or output -> column, where the names differ; for a law with index sets
+            also set -> column of labels, and patterns of columns.
         named_columns: variable or output -> column as keyword arguments, L="loss".
 
     Raises:
@@ -96,18 +101,46 @@ def trends(
     bound = {**(columns or {}), **named_columns}
     read = read_table(table, bound)
     law = law if isinstance(law, Law) else load(law)
-    refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
     law = with_settings_of(LawChanges.of(settings=settings).apply(law), read)
-    where, by, run_names = map(as_texts, (where, by, run))
-    run_names = tuple(run_columns(law, read, bound, run_names))
-    by = tuple(dict.fromkeys(by))
-    labels = tuple(dict.fromkeys((*by, *run_names)))
+    conditions, request = as_texts(where), _Request(se, as_texts(run), as_texts(by), drop_bad)
+    if not law.indexed:
+        return _trends(law, read, bound, 1, replace(request, where=conditions))
+    return trends_by_label(
+        law,
+        read,
+        bound,
+        partial(_trends, request=request),
+        where=conditions,
+        run=request.run,
+        drop_bad=drop_bad,
+    )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The options of `trends` by the same names."""
+
+    se: str | None
+    run: tuple[str, ...]
+    by: tuple[str, ...]
+    drop_bad: bool
+    where: tuple[str, ...] = ()
+
+
+def _trends(
+    law: Law, read: Table, bound: Mapping[str, str], labels: int, request: _Request
+) -> Trends:
+    """The trends of a law without index sets, which is tested at so many labels."""
+    se, where, drop_bad = request.se, request.where, request.drop_bad
+    run_names = tuple(run_columns(law, read, bound, request.run))
+    by = tuple(dict.fromkeys(request.by))
+    held_columns = tuple(dict.fromkeys((*by, *run_names)))
     unreadable = 0
     if se is not None:
         check_columns(read, [se], "standard errors")
         read, unreadable = readable_rows(read, [se]) if drop_bad else (read, 0)
-    runs = bind(law, read, bound, where=where, drop_bad=drop_bad, positive=False, run=labels)
-    task = _trend_task(law, read.at(runs.rows), runs, se, len(by))
+    runs = bind(law, read, bound, where=where, drop_bad=drop_bad, positive=False, run=held_columns)
+    task = _trend_task(law, read.at(runs.rows), runs, se, len(by), labels)
     results = tuple(t for claim in law.claims if (t := _trend(task, claim)) is not None)
     unit = unit_text(law.declarations.output.unit.factors) if law.declarations.output.unit else ""
     return Trends(
@@ -126,7 +159,7 @@ def trends(
         diagnostics=(
             *runs.warnings,
             *repeat_findings(
-                runs.name, merge_repeats(task.rows, np.ones(len(labels), dtype=bool))[1]
+                runs.name, merge_repeats(task.rows, np.ones(len(held_columns), dtype=bool))[1]
             ),
             *trend_findings(law, runs.name, unit, results),
         ),
@@ -145,11 +178,13 @@ class _TrendTask:
     label_cells: Mapping[str, Sequence[str]]
 
 
-def _trend_task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
+def _trend_task(
+    law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int, labels: int
+) -> _TrendTask:
     """The rows at cells of a grid; over the first labels measurements are never averaged."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
     rows, axes = grid_values(law, table, runs, runs.run_columns, error, unaveraged)
-    claims = sum(claimed_slope(law, claim.claim) is not None for claim in law.claims)
+    claims = labels * sum(claimed_slope(law, claim.claim) is not None for claim in law.claims)
     label_cells = {name: distinct_cells(table, name) for name in runs.run_columns[:unaveraged]}
     return _TrendTask(law, runs, axes, rows, difference_scale(rows, claims), label_cells)
 

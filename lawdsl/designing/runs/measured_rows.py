@@ -16,6 +16,7 @@ from lawdsl.data.melt import labelled
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit_by_label import label_groups
+from lawdsl.language.elements import without_elements
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -43,6 +44,8 @@ def at_one_label(
     """
     if not law.indexed:
         return law, table, columns
+    # those of single elements concern other labels, or tie the labels together
+    law = replace(law, declarations=without_elements(law.declarations))
     count = len(table)
     if not target:
         shares = next(iter(table.columns.values()))

@@ -41,7 +41,8 @@ def several_optima(
     """A warning if searches ended at different points with equal objectives.
 
     Two optima differ if their predictions differ, or if their parameters differ by more than a step
-    along directions without effect on the rows, for example if two terms are exchanged.
+    along directions without effect on the rows, for example if two terms are exchanged. Optima in
+    which the parameters of hidden labels are exchanged are one.
 
     Args:
         law: the law.
@@ -57,6 +58,8 @@ def several_optima(
     for solution in {id(d): d for d in reached}.values():  # starts in one basin share one solution
         if not solution.loss <= limit:
             continue
+        if any(_exchanged_labels(law, problem, free, solution.point) for free in optima):
+            continue
         differences = [_optimum_difference(problem, free, solution.point) for free in optima]
         if all(d is not None for d in differences):
             optima.append(solution.point)
@@ -68,6 +71,26 @@ def several_optima(
         return []
     theta = to_parameters(problem.transforms, np.stack(optima))
     return [_finding(law, problem, theta, differing, predictions_differ)]
+
+
+def _exchanged_labels(law: PreparedLaw, problem: Problem, point: Array, other: Array) -> bool:
+    """Whether a point is another one with the parameters of hidden labels exchanged."""
+    if not law.hidden_labels:
+        return False
+    one, two = to_parameters(problem.transforms, np.stack([point, other]))
+    scale = np.maximum(np.abs(one), 1e-300)
+    number = {name: k for k, name in enumerate(law.names)}
+    for blocks in law.hidden_labels:
+        positions = np.array([[number[name] for name in block] for block in blocks])
+        left = list(range(len(blocks)))
+        order = []
+        for block in positions:
+            distances = [
+                np.max(np.abs(two[positions[k]] - one[block]) / scale[block]) for k in left
+            ]
+            order.append(left.pop(int(np.argmin(distances))))
+        two[positions] = two[positions[order]]
+    return bool(np.all(np.abs(two - one) <= NAMED_PARAMETER_RTOL * scale))
 
 
 def predict_alike(problem: Problem, free: Array, others: Array) -> Mask:

@@ -30,6 +30,8 @@ from lawdsl.fitting.preparation.symbolic_linearity import (
 )
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
+from lawdsl.language.declarations import names_in
+from lawdsl.language.instances.identities import linear
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
@@ -215,7 +217,15 @@ def is_computed_on_arrays(law: Law) -> bool:
     """Whether a law with index sets is evaluated on arrays, with an axis per index. A law with few
     parameters is expanded instead, which provides second derivatives.
     """
-    return law.declarations.schema is not None and len(law.parameters) > MAX_WRITTEN_OUT_PARAMETERS
+    if law.declarations.schema is None or len(law.parameters) <= MAX_WRITTEN_OUT_PARAMETERS:
+        return False
+    symbols, given = law.declarations.symbols, {name for name, _ in law.given}
+    # arrays know ties that are linear forms of other parameters, with settings as declared
+    return all(
+        linear(s.formula, symbols) is not None and given.isdisjoint(names_in(s.formula))
+        for s in symbols.values()
+        if s.determined_by == "tie" and s.formula is not None
+    )
 
 
 def is_large(law: Law) -> bool:

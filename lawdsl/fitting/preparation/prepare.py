@@ -16,6 +16,7 @@ from lawdsl.fitting.preparation.build_problem import (
     solved_factors,
 )
 from lawdsl.fitting.preparation.centred_powers import centred_search
+from lawdsl.fitting.preparation.hidden_labels import hidden_labels
 from lawdsl.fitting.preparation.start_draws import draw_values
 from lawdsl.fitting.preparation.start_points import declared_points, values_at_start
 from lawdsl.fitting.preparation.symbolic_linearity import (
@@ -89,6 +90,7 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
         ),
         symbols_of_merged_slope=cache(lambda name: _names(law.derivative(name).free_symbols)),
         undefined_term=partial(undefined_term, law) if algebraic else lambda point: "",
+        hidden_labels=hidden_labels(law),
     )
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import accumulate, product
 
-from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import tree
 from lawdsl.language.declarations import remember, sort_symbols
+from lawdsl.language.elements import selected
 from lawdsl.language.fix_and_tie import fix_and_tie
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.identities import identified
 from lawdsl.language.objective import read_target
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
-from lawdsl.language.symbols import Declarations, Prior, Symbol, Tie
+from lawdsl.language.symbols import Declarations, Prior, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 
@@ -32,11 +33,17 @@ def written_out(ground: Grounding) -> Declarations:
     # elements take the place of their name; indicators and rests of sums, which the law does not
     # declare, come first
     order = {name: position for position, name in enumerate(declared.symbols)}
+    selected_holds = _selected_holds(ground)
+    bounds = _selected_bounds(ground)
     ground_symbols = ground.symbols
     symbols = {
         n: ground_symbols[n]
         for n in sorted(ground_symbols, key=lambda n: order.get(ground.of[n], -1))
     }
+    # those of single elements first: what is identified depends on which of them are free
+    symbols = {name: _with_bounds(symbol, bounds.get(name, ())) for name, symbol in symbols.items()}
+    if selected_holds:
+        symbols = _with_elements(symbols, selected_holds)
     holds = [*ground.ties]
     if not instance.open:  # else other labels share in what is identified
         holds += identified(declared, instance, ground, symbols)
@@ -52,9 +59,92 @@ def written_out(ground: Grounding) -> Declarations:
         priors=_priors(declared, ground, symbols),
         indices={},
         identities=(),
+        elements=(),
         instance=instance,
         schema=declared,
     )
+
+
+def _selected_holds(ground: Grounding) -> dict[str, tuple[str, Formula]]:
+    """Element that the law of these rows has -> fix or tie, and the formula at its labels.
+
+    Raises:
+        LawdslError: two statements about one element.
+    """
+    declared, instance = ground.declared, ground.instance
+    holds: dict[str, tuple[str, Formula]] = {}
+    of: dict[str, str] = {}
+    waiting = True
+    while waiting:  # a tie may name parameters that only other rows have, and which are tied too
+        waiting = False
+        for statement in declared.elements:
+            for name, assignment in selected(declared, instance, statement.named):
+                if statement.kind not in ("fix", "tie") or name not in ground.symbols:
+                    continue
+                if of.setdefault(name, statement.text) != statement.text:
+                    message = f"`{name}` is determined twice: `{of[name]}`, `{statement.text}`"
+                    raise LawdslError(Diagnostic("L0413", message, help="leave one of them out"))
+                if name not in holds:
+                    holds[name] = statement.kind, ground(statement.formula, assignment)
+                    waiting = True
+    return holds
+
+
+def _selected_bounds(ground: Grounding) -> dict[str, list[Relation]]:
+    """Element that the law of these rows has -> the bounds that are added to it, or left out."""
+    declared, instance = ground.declared, ground.instance
+    bounds: dict[str, list[Relation]] = {}
+    for statement in declared.elements:
+        for name, assignment in selected(declared, instance, statement.named):
+            if statement.kind not in ("fix", "tie") and name in ground.symbols:
+                limit = ground(statement.formula, assignment)
+                bounds.setdefault(name, []).append((statement.kind, limit))
+    return bounds
+
+
+def _with_bounds(symbol: Symbol, changes: Sequence[Relation]) -> Symbol:
+    """A symbol with bounds that are added, `>`, or left out, `without >`."""
+    bounds = list(symbol.bounds)
+    for kind, limit in changes:
+        relation = kind.removeprefix("without ")
+        if relation == kind:
+            bounds.append((relation, limit))
+        else:
+            text = print_formula(limit)
+            bounds = [b for b in bounds if (b[0], print_formula(b[1])) != (relation, text)]
+    return replace(symbol, bounds=tuple(bounds))
+
+
+def _with_elements(
+    symbols: dict[str, Symbol], holds: Mapping[str, tuple[str, Formula]]
+) -> dict[str, Symbol]:
+    """The symbols, some elements fixed or tied by statements of options."""
+    lines = [
+        f"{kind} {name} = {print_formula(formula)}\n" for name, (kind, formula) in holds.items()
+    ]
+    ends = list(accumulate(map(len, lines)))
+    kinds = {kind for kind, _ in holds.values()}
+    options = " and ".join(f"--{kind}" for kind in ("fix", "tie") if kind in kinds)
+    scope = Scope(Text(options, "".join(lines)), _no_laws, frozenset(), symbols=symbols)
+    for symbol in symbols.values():
+        remember(scope, symbol)
+    statements = [
+        tree.Hold(kind, ((name, _at(formula, span)),), span=span)
+        for (name, (kind, formula)), span in zip(
+            holds.items(),
+            (Span(end - len(line), end - 1) for line, end in zip(lines, ends, strict=True)),
+            strict=True,
+        )
+    ]
+    fix_and_tie(scope, statements)
+    if scope.errors:
+        raise LawdslError(scope.diagnostics)
+    return scope.symbols
+
+
+def _at(formula: Formula, span: Span) -> Formula:
+    """A formula at the place of its statement, to which messages about it point."""
+    return replace(formula, span=span)
 
 
 def _with_fixed(text: Text, symbols: dict[str, Symbol], holds: Sequence[Tie]) -> dict[str, Symbol]:
@@ -116,12 +206,17 @@ def _points(
 def _priors(
     declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
 ) -> dict[str, Prior]:
-    """The prior of each element of a parameter that has one."""
-    return {
-        name: prior.at(name)
-        for of, prior in declared.priors.items()
-        for name, _ in _elements(declared, ground, symbols, of)
-    }
+    """The prior of each element of a parameter that has one; that of some elements goes first."""
+    priors: dict[str, Prior] = {}
+    for of, prior in sorted(declared.priors.items(), key=lambda pair: "[" in pair[0]):
+        base, _, rest = of.partition("[")
+        elements = [name for name, _ in _elements(declared, ground, symbols, base)]
+        if rest:
+            named = tree.Element(base, tuple(rest.removesuffix("]").split(", ")))
+            chosen = {name for name, _ in selected(declared, ground.instance, named)}
+            elements = [name for name in elements if name in chosen]
+        priors |= {name: prior.at(name) for name in elements}
+    return priors
 
 
 def _elements(

@@ -60,10 +60,10 @@ def _parameters(fit: Fit) -> Columns:
                 **{"identified": p.identified, "fixed": False},
             }
         )
-    rows += [
-        {"parameter": name, "value": h.value, "identified": True, "fixed": True}
-        for name, h in fit.held.items()
-    ]
+    for name, h in fit.held.items():
+        low, high = ends.get(name, (None, None))
+        row: dict[str, Any] = {"parameter": name, "value": h.value, "error": errors.get(name)}
+        rows.append({**row, "low": low, "high": high, "identified": True, "fixed": True})
     return _of_rows(rows, names)
 
 
