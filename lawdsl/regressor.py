@@ -49,6 +49,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: Huber's delta in place of the law's own.
         quantile: the share of the measurements below the fit, of the loss quantile, in place of the
             law's own.
+        over: how many times an over-estimate counts, predicted above measured, relative to an
+            under-estimate, in place of the law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.
         fix: parameter -> value at which it is fixed, inside its domain.
@@ -78,6 +80,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         objective: str | None = None,
         delta: float | None = None,
         quantile: float | None = None,
+        over: float | None = None,
         settings: Mapping[str, float] | None = None,
         without: str | Sequence[str] = (),
         fix: Mapping[str, float] | None = None,
@@ -93,6 +96,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.objective = objective
         self.delta = delta
         self.quantile = quantile
+        self.over = over
         self.settings = settings
         self.without = without
         self.fix = fix
@@ -141,6 +145,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             objective=self.objective,
             delta=self.delta,
             quantile=self.quantile,
+            over=self.over,
             claims=False,
             enforce=self.enforce,
             intervals=self.intervals,

@@ -115,6 +115,14 @@ class FitOptions:
         "For the loss `quantile`: the share of measurements below the fit.",
         kind=float,
     )
+    over: float | None = _option(
+        None,
+        "how many times an over-estimate counts, predicted above measured, relative to an "
+        "under-estimate, replacing the law's own; 1 for equal sides.",
+        "Factor by which the loss of over-estimates (predicted above measured) is multiplied.",
+        metavar="FACTOR",
+        kind=float,
+    )
     where: tuple[str, ...] = _option(
         (),
         'one condition that rows must satisfy, `"size = 70M"`, or several.',

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Span
-from lawdsl.core.losses import LOSSES, Loss
+from lawdsl.core.losses import LOSSES, OVER, Loss, can_be_asymmetric
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
@@ -82,6 +82,11 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
+        if name == OVER:
+            if _read_sizes([value_given]) and can_be_asymmetric(row) and len(formula.keywords) == 1:
+                form = row.forms(output)[0][:-1]
+                return None, f"write {form}, {OVER} = {print_formula(value_given)})"
+            return value_given.span, _over_advice(row, output)
         could_choose = isinstance(value_given, tree.Call | tree.Number)
         if name in ("log", "scale", "on", "space") or not could_choose:
             return None, f"write {row.forms(output)[0]}"
@@ -103,6 +108,18 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
     if len(formula.arguments) - 1 != len(row.parameters):
         return None, f"write {' or '.join(row.forms(output))}"
     return _bad_parameter(formula) or (None, help)
+
+
+def _over_advice(row: Loss, output: str) -> str:
+    """What to write instead of a factor of over-estimates that is none, or that the loss lacks."""
+    if can_be_asymmetric(row):
+        return (
+            f"{OVER} is how many times an over-estimate counts, a number above 0: write {OVER} = 10"
+        )
+    return (
+        f"the {row.name} says already what each side costs: leave {OVER} out, or write "
+        f"absolute({output}, {OVER} = 10), which fits the quantile 1/11"
+    )
 
 
 def _named_parameter(formula: Formula) -> str | None:
@@ -168,8 +185,16 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
         output: the name of the law's output.
     """
     if isinstance(formula, tree.Call) and formula.keywords:
-        choice = read_choice(formula.keywords, output)
         objective = read_objective(replace(formula, keywords=()), output)
+        factors = [given for name, given in formula.keywords if name == OVER]
+        others = [(name, given) for name, given in formula.keywords if name != OVER]
+        if factors and objective is not None:
+            sizes = _read_sizes(factors)
+            usable = sizes and len(sizes) == 1 and can_be_asymmetric(objective.row)
+            objective = replace(objective, over=sizes[0]) if sizes and usable else None
+        if not others:
+            return objective
+        choice = read_choice(others, output)
         return replace(objective, choice=choice) if objective and choice else None
     match formula:
         case tree.Call(name, (of, *arguments), (), ()) if name in LOSSES:
