@@ -56,7 +56,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fix: parameter -> value at which it is fixed, inside its domain.
         tie: parameter -> formula of others that it equals, {"beta": "alpha"}.
         enforce: satisfy the law's claims, by bounds of the parameters.
-        intervals: the method: delta, profile or bootstrap.
+        intervals: the method: auto, delta, profile or bootstrap.
         level: the level of the intervals.
         seed: the seed of the starts and of a bootstrap.
 
@@ -86,7 +86,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fix: Mapping[str, float] | None = None,
         tie: Mapping[str, str] | None = None,
         enforce: bool = False,
-        intervals: str = "delta",
+        intervals: str = AUTO,
         level: float = 0.95,
         seed: int = 0,
     ) -> None:

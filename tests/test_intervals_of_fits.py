@@ -270,7 +270,7 @@ def is_likely_count(hits: float, count: float) -> bool:
 def test_95_of_100_intervals_cover(method: str):
     found = covered(FAMILIES["mixing.step"], 120, [method], 0.95, 300)
 
-    for hits, count in zip(found.hits[method], found.intervals, strict=False):
+    for hits, count in zip(found.hits[method], found.intervals[method], strict=True):
         assert is_likely_count(hits, count)
 
 

@@ -54,7 +54,7 @@ def fit(
     claims: bool = True,
     rolled_check: bool = True,
     horizon: float | None = None,
-    intervals: str = "delta",
+    intervals: str = AUTO,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -96,7 +96,8 @@ def fit(
         horizon: the multiple of the largest fitted compute, such as 10, up to which predictions are
             needed within 2 %; the fit warns (F0141) if they are less precise.
         intervals: the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from
-            the profile of the objective; or `bootstrap`, from fits to resampled rows or runs.
+            the profile of the objective; or `bootstrap`, from fits to resampled rows or runs;
+            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.
         level: the confidence level of the intervals.
         resamples: the number of fits of a bootstrap.
         seed: the random seed of the starts and the resamples; the same seed gives the same fit.

@@ -227,7 +227,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         is_scattered = any(terms.cause is not None for terms in exchanged)
         is_covered = any(d.code == "F0101" for d in diagnostics) and not is_scattered
         diagnostics += _precision_findings(judged, is_covered)
-        uncertainty = _without_conditional_ends(uncertainty, judged, task.options.intervals)
+        uncertainty = _without_conditional_ends(uncertainty, judged)
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
     if task.plain is not None:
@@ -401,16 +401,16 @@ def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagn
 
 
 def _without_conditional_ends(
-    uncertainty: IntervalEstimate, fitted: PrecisionInputs, method: str
+    uncertainty: IntervalEstimate, fitted: PrecisionInputs
 ) -> IntervalEstimate:
     """The intervals without those that are narrow only because a parameter is fixed at its bound:
     if it were free, the rows would hardly determine them (F0130). Profile intervals move along
     bounds, so that none is removed.
     """
     weak = weak_parameters(fitted, with_linear=True)
-    if not fitted.on_bound or method_of(method).on_bounds or not weak_parameters(fitted):
-        return uncertainty
     record = uncertainty.intervals
+    if not fitted.on_bound or method_of(record.method).on_bounds or not weak_parameters(fitted):
+        return uncertainty
     errors = {name: x for name, x in record.errors.items() if name not in weak}
     ends = {name: x for name, x in record.ends.items() if name not in weak}
     return replace(uncertainty, intervals=replace(record, errors=errors, ends=ends))

@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
-from lawdsl.fitting.intervals.interval_method import IntervalMethod, IntervalTask
+from lawdsl.fitting.intervals.interval_method import (
+    IntervalMethod,
+    IntervalTask,
+    LinearisedErrors,
+)
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.near_bounds import is_near_bound
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
-from lawdsl.fitting.options import METHODS, FitOptions
+from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, without_coupled_limits
@@ -67,7 +72,8 @@ def intervals(
         groups: the training run of each row, shape (rows,).
         criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
-    method = method_of(options.intervals)
+    by_delta = options.intervals == AUTO
+    method = method_of("delta" if by_delta else options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
     missing_reason, linearised_covariance = (
@@ -82,7 +88,8 @@ def intervals(
     unit = "rows" if groups is None else "runs"
     if missing_reason is None and criterion is not None and not method.repeats_choice:
         missing_reason = [_choice_needs_bootstrap(problem, free, criterion, groups)]
-    without_ends = Intervals(options.intervals, options.level, unit, {}, {})
+    used = "delta" if by_delta else options.intervals
+    without_ends = Intervals(used, options.level, unit, {}, {})
     if missing_reason is not None:
         return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
     # a profile is searched without the bounds between parameters, which are enforced by active sets
@@ -104,6 +111,15 @@ def intervals(
         groups,
         criterion,
     )
+    if (
+        by_delta
+        and linearised_covariance is not None
+        and _needs_profile(task, linearised_covariance)
+    ):
+        used, method = "profile", method_of("profile")
+        task = replace(
+            task, linearised=_with_bounds_free(linearised, linearised_covariance, on_bound)
+        )
     ends = method.ends(task)
     if isinstance(ends, Diagnostic):
         return IntervalEstimate(without_ends, linearised_covariance, None, (ends,))
@@ -115,7 +131,7 @@ def intervals(
     has_finite_end = np.isfinite(low) | np.isfinite(high)
     without_end = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
     result = Intervals(
-        options.intervals,
+        used,
         options.level,
         unit,
         {names[i]: float(ends.errors[i]) for i in listed if np.isfinite(ends.errors[i])},
@@ -126,6 +142,31 @@ def intervals(
     covariance = linearised_covariance if criterion is None else ends.covariance
     notes = (*ends.notes, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
+
+
+def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
+    """Whether a parameter on or near a bound calls for profile intervals, which must be possible."""
+    problem, fitted = task.problem, task.free
+    if problem.objective.row.kinked or task.criterion is not None:
+        return False
+    if problem.penalty is not None and task.groups is not None:
+        return False
+    residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
+    noise = noise_of(problem, residual, fitted, task.groups)
+    rise = noise.square / noise.curvature / 2 * task.linearised.inflation
+    return is_near_bound(problem, task.theta, task.on_bound, task.undetermined, covariance, rise)
+
+
+def _with_bounds_free(
+    linearised: LinearisedErrors, covariance: Covariance, on_bound: NDArray[np.bool_]
+) -> LinearisedErrors:
+    """The linearised fit with standard errors in which parameters on a bound count as free, as
+    they do in a profile.
+    """
+    if not on_bound.any():
+        return linearised
+    errors = covariance.errors(np.eye(len(on_bound)))
+    return replace(linearised, errors=np.where(on_bound, linearised.errors, errors))
 
 
 def _unknown_noise(
@@ -148,12 +189,12 @@ def check_method(objective: Objective, method: str) -> None:
 
     Args:
         objective: the objective that was minimised.
-        method: one of METHODS.
+        method: one of METHODS, or auto.
 
     Raises:
         LawdslError: F0156.
     """
-    if not objective.row.kinked or method == "delta":
+    if not objective.row.kinked or method in (AUTO, "delta"):
         return
     message = (
         f"intervals by {method} need a loss with a slope everywhere, which {objective.loss} is not"
