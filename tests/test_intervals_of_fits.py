@@ -286,7 +286,14 @@ def test_intervals_by_row_cover_less_where_rows_of_a_run_share_an_error():
 
 
 # Where a nominal 95 % does not cover 93 to 97 %, and what it covers
-ELSEWHERE: dict[tuple[str, str], tuple[float, float]] = {}
+ELSEWHERE: dict[tuple[str, str], tuple[float, float]] = {
+    **{(f"dcpt.l3 as used, E {where} 0", "delta"): (86.0, 93.0) for where in ("near", "at")},
+    **{
+        (f"mixing.{name}, huber, 0.3 %", method): (87.0, 95.0)
+        for name in ("m1", "additive")
+        for method in METHODS
+    },
+}
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.interval_method import (
+    IntervalEnds,
     IntervalMethod,
     IntervalTask,
-    LinearisedErrors,
 )
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.near_bounds import is_near_bound
@@ -22,13 +22,16 @@ from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
-from lawdsl.fitting.transforms import Transforms, without_coupled_limits
+from lawdsl.fitting.transforms import Transforms, to_free, without_coupled_limits
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
 # distance from a bound within which an end is not determined by the data
 END_ON_BOUND_DISTANCE = 1e-100
+# relative to half the width of the linearised interval: the end of a profile that is closer to the
+# fit was not found
+MIN_END_DISTANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -117,10 +120,10 @@ def intervals(
         and _needs_profile(task, linearised_covariance)
     ):
         used, method = "profile", method_of("profile")
-        task = replace(
-            task, linearised=_with_bounds_free(linearised, linearised_covariance, on_bound)
-        )
     ends = method.ends(task)
+    if by_delta and used == "profile" and not _is_usable_profile(ends, task):
+        used, method = "delta", method_of("delta")
+        ends = method.ends(task)
     if isinstance(ends, Diagnostic):
         return IntervalEstimate(without_ends, linearised_covariance, None, (ends,))
     low, high = _ends_in_domain(problem, ends.low, ends.high)
@@ -130,11 +133,14 @@ def intervals(
     ]
     has_finite_end = np.isfinite(low) | np.isfinite(high)
     without_end = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
+    # a profile moves a parameter off its bound, where the others have no standard error
+    has_errors = not (by_delta and method.on_bounds and on_bound.any())
+    errors = ends.errors if has_errors else np.full(len(names), np.nan)
     result = Intervals(
         used,
         options.level,
         unit,
-        {names[i]: float(ends.errors[i]) for i in listed if np.isfinite(ends.errors[i])},
+        {names[i]: float(errors[i]) for i in listed if np.isfinite(errors[i])},
         {names[i]: (float(low[i]), float(high[i])) for i in listed},
         ends.resamples,
         ends.failed,
@@ -142,6 +148,26 @@ def intervals(
     covariance = linearised_covariance if criterion is None else ends.covariance
     notes = (*ends.notes, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
+
+
+def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> bool:
+    """Whether the search found all ends: one that coincides with the fit is that of a search that
+    did not converge.
+    """
+    if isinstance(ends, Diagnostic):
+        return False
+    linearised, transforms = task.linearised, task.uncoupled.transforms
+    half = linearised.half_width * np.sqrt(np.diag(linearised.covariance))
+    searched = ~(task.on_bound | task.undetermined) & np.isfinite(half)
+    for i in np.flatnonzero(searched):
+        for end in (ends.low[i], ends.high[i]):
+            at_end = task.theta.copy()
+            at_end[i] = end
+            with np.errstate(all="ignore"):
+                distance = abs(to_free(transforms, at_end[None])[0, i] - linearised.free[i])
+            if distance < MIN_END_DISTANCE * half[i]:
+                return False
+    return True
 
 
 def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
@@ -155,18 +181,6 @@ def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
     noise = noise_of(problem, residual, fitted, task.groups)
     rise = noise.square / noise.curvature / 2 * task.linearised.inflation
     return is_near_bound(problem, task.theta, task.on_bound, task.undetermined, covariance, rise)
-
-
-def _with_bounds_free(
-    linearised: LinearisedErrors, covariance: Covariance, on_bound: NDArray[np.bool_]
-) -> LinearisedErrors:
-    """The linearised fit with standard errors in which parameters on a bound count as free, as
-    they do in a profile.
-    """
-    if not on_bound.any():
-        return linearised
-    errors = covariance.errors(np.eye(len(on_bound)))
-    return replace(linearised, errors=np.where(on_bound, linearised.errors, errors))
 
 
 def _unknown_noise(
