@@ -351,6 +351,24 @@ def can_be_asymmetric(row: Loss) -> bool:
     return row.sides is None or not row.parameters
 
 
+def over_advice(row: Loss, output: str, factor: str | None) -> str:
+    """What to write in place of a loss with a wrong factor of over-estimates, or beside a right one.
+
+    Args:
+        row: the loss.
+        output: the name of the output.
+        factor: the factor as written, if it is a number above 0.
+    """
+    if not can_be_asymmetric(row):
+        return (
+            f"the {row.name} says already what each side costs: leave {OVER} out, or write "
+            f"absolute({output}, {OVER} = 10), which fits the quantile 1/11"
+        )
+    if factor is not None:
+        return f"write {row.forms(output)[0][:-1]}, {OVER} = {factor})"
+    return f"{OVER} is how many times an over-estimate counts, a number above 0: write {OVER} = 10"
+
+
 _ROWS = (
     HUBER,
     SQUARED,
