@@ -82,8 +82,8 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             return value_given.span, f"write `{written}`"
         if name == OVER:
             known = _read_sizes([value_given]) and len(formula.keywords) == 1
-            written = print_formula(value_given) if known else None
-            return value_given.span, over_advice(row, output, written)
+            factor = print_formula(value_given) if known else None
+            return value_given.span, over_advice(row, output, factor)
         could_choose = isinstance(value_given, tree.Call | tree.Number)
         if name in ("log", "scale", "on", "space") or not could_choose:
             return None, f"write {row.forms(output)[0]}"
