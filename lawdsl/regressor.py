@@ -49,12 +49,14 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: Huber's delta in place of the law's own.
         quantile: the share of the measurements below the fit, of the loss quantile, in place of the
             law's own.
+        over: how many times an over-estimate counts, predicted above measured, relative to an
+            under-estimate, in place of the law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.
         fix: parameter -> value at which it is fixed, inside its domain.
         tie: parameter -> formula of others that it equals, {"beta": "alpha"}.
         enforce: satisfy the law's claims, by bounds of the parameters.
-        intervals: the method: delta, profile or bootstrap.
+        intervals: the method: auto, delta, profile or bootstrap.
         level: the level of the intervals.
         seed: the seed of the starts and of a bootstrap.
 
@@ -78,12 +80,13 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         objective: str | None = None,
         delta: float | None = None,
         quantile: float | None = None,
+        over: float | None = None,
         settings: Mapping[str, float] | None = None,
         without: str | Sequence[str] = (),
         fix: Mapping[str, float] | None = None,
         tie: Mapping[str, str] | None = None,
         enforce: bool = False,
-        intervals: str = "delta",
+        intervals: str = AUTO,
         level: float = 0.95,
         seed: int = 0,
     ) -> None:
@@ -93,6 +96,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.objective = objective
         self.delta = delta
         self.quantile = quantile
+        self.over = over
         self.settings = settings
         self.without = without
         self.fix = fix
@@ -141,6 +145,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             objective=self.objective,
             delta=self.delta,
             quantile=self.quantile,
+            over=self.over,
             claims=False,
             enforce=self.enforce,
             intervals=self.intervals,

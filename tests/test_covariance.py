@@ -160,7 +160,7 @@ def test_a_parameter_on_its_bound_counts_as_free():
     law = law_of("variable x > 0\nparameter a > 0\nparameter b\nL = a*x + b\nminimize squared(L)")
     x = np.linspace(1, 5, 30)
     table = {"x": x, "L": 9 - 0.001 * x + np.random.default_rng(0).normal(0, 0.01, 30)}
-    fit = lawdsl.fit(law, table, starts=2)
+    fit = lawdsl.fit(law, table, starts=2, intervals="delta")
     errors = spread_of(fit).errors(np.array([[5.0, 1.0], [0.0, 1.0]]))
 
     assert fit.parameters["a"].at_bound == "lower"

@@ -19,7 +19,7 @@ import lawdsl
 from lawdsl.cli import compare, fit, mixtures, pipeline
 from lawdsl.cli.options import columns, fit_options
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.core.losses import LOSSES
+from lawdsl.core.losses import LOSSES, OVER
 from lawdsl.designing.selection import select
 from lawdsl.fitting.options import OPTIONS, FitOptions, option
 from lawdsl.regressor import LawRegressor
@@ -54,7 +54,7 @@ def test_functions_have_the_defaults_of_the_record(name):
 
 
 def test_every_objective_that_can_be_chosen_can_be_given_its_number():
-    numbers = {name for loss in LOSSES.values() for name in loss.parameters}
+    numbers = {name for loss in LOSSES.values() for name in loss.parameters} | {OVER}
     options = {name: set(inspect.signature(f).parameters) for name, (f, _) in FUNCTIONS.items()}
     options |= {name: {p.name or "" for p in c.params} for name, (c, _) in COMMANDS.items()}
 

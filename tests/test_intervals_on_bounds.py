@@ -228,7 +228,9 @@ def test_delta_intervals_on_a_bound_move_along_it():
     )
     same = law_of("variable x > 0\nparameter a, k > 0\nL = a + 2*a/x^k\nminimize squared(L)")
     table = {"x": X, "L": 1.5 + 2.2 / X**0.8 + NOISE / 5}
-    bounded, along = (lawdsl.fit(one, table, claims=False) for one in (law, same))
+    bounded, along = (
+        lawdsl.fit(one, table, claims=False, intervals="delta") for one in (law, same)
+    )
 
     assert bounded.parameters["b"].at_bound == "lower"
     for name in ("a", "k"):

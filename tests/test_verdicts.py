@@ -172,7 +172,7 @@ def test_an_interval_that_a_bound_alone_makes_narrow_is_left_out():
     """With E free the rows say little of alpha, so that its interval with E = 0 is not printed."""
     rows = ["phase = end", "N < 6e5", "r_code = 1"]
     options = {"L": "L_code", "where": rows, "claims": False}
-    fit = lawdsl.fit("chinchilla", "laws/data/code_and_english.csv", **options)
+    fit = lawdsl.fit("chinchilla", "laws/data/code_and_english.csv", intervals="delta", **options)
     assert fit.parameters["E"].at_bound == "lower"
     (found,) = [d for d in fit.diagnostics if d.code == "F0130"]
     named = {part.split()[-1] for part in found.message.split(" (")[:-1]}
@@ -184,12 +184,13 @@ def test_an_interval_that_a_bound_alone_makes_narrow_is_left_out():
         "chinchilla",
         "laws/data/code_and_english.csv",
         "L=L_code",
+        "--intervals",
+        "delta",
         *(word for row in rows for word in ("--where", row)),
     ).stdout
     assert printed.count("hardly determined") == 2
-    profiled = lawdsl.fit(
-        "chinchilla", "laws/data/code_and_english.csv", intervals="profile", **options
-    )
+    profiled = lawdsl.fit("chinchilla", "laws/data/code_and_english.csv", **options)
+    assert profiled.intervals.method == "profile" and not profiled.intervals.errors
     assert "beta" in profiled.intervals.ends  # a profile moves E along its bound
 
 

@@ -57,6 +57,7 @@ priors = click.option(
     "objective",
     "delta",
     "quantile",
+    "over",
     "drop_bad",
     "enforce",
     "weights",

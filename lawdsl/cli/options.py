@@ -136,7 +136,7 @@ def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[
         names: fields of `FitOptions` that the help lists before those common to all such commands.
     """
     starts = {"default": 8, "help": "Starting points of each fit.", "metavar": None}
-    shared = ("starts", "objective", "delta", "quantile", "drop_bad", "seed")
+    shared = ("starts", "objective", "delta", "quantile", "over", "drop_bad", "seed")
     return fit_options(*names, *shared, starts=starts)
 
 

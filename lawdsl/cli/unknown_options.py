@@ -48,6 +48,7 @@ OTHER_NAMES = {
     "--target": "goal at",
     "--delta": "huber-delta threshold",
     "--quantile": "q tau",
+    "--over": "overestimate-penalty over-estimate-penalty asymmetry",
     "--from": "data table csv input runs",
     "--wrong": "model-error law-error discrepancy",
     "--safe": "probability prob",

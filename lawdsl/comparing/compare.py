@@ -34,6 +34,7 @@ def compare(
     objective: str | None = None,
     delta: float | None = None,
     quantile: float | None = None,
+    over: float | None = None,
     where: str | Sequence[str] = (),
     run: str | Sequence[str] = (),
     cost: str | None = None,
@@ -84,6 +85,7 @@ def compare(
         objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
         quantile: the share of rows below the fit under a quantile loss.
+        over: how many times an over-estimate counts, relative to an under-estimate.
         where: one condition that rows must satisfy, or several.
         run: the column that identifies the training run of a row, or several, by default as in
             `lawdsl.fit`; "none" for independent rows. The rows of a run are held out together,
@@ -114,6 +116,7 @@ def compare(
         objective=objective,
         delta=delta,
         quantile=quantile,
+        over=over,
         where=as_texts(where),
         run=as_texts(run),
         drop_bad=drop_bad,
@@ -232,9 +235,7 @@ def _check_starts(starts: Any) -> None:
 
 def _common_objective(laws: Sequence[Law], options: FitOptions) -> Objective:
     """The objective of all fits."""
-    objectives = [
-        in_one_step(law, options.objective, options.delta, options.quantile) for law in laws
-    ]
+    objectives = [in_one_step(law, options) for law in laws]
     for law, other in zip(laws, objectives, strict=True):
         if other.name != objectives[0].name:
             message = (

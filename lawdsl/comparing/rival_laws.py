@@ -14,7 +14,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import conjunction
-from lawdsl.fitting.fit import chosen_objective, fit_with
+from lawdsl.fitting.fit import fit_with, objective_of
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.result import Fit
 from lawdsl.language import library
@@ -126,7 +126,7 @@ def _objective_arguments(fit: Fit, options: FitOptions, *, same: bool) -> Iterat
     objectives.
     """
     objective = options.objective
-    numbers = {"--delta": options.delta, "--quantile": options.quantile}
+    numbers = {f"--{name}": getattr(options, name) for name in ("delta", "quantile", "over")}
     if objective is None and not same:
         objective = f"{fit.objective.loss}({'log' if fit.objective.of_logs else 'raw'})"
         numbers = {f"--{name}": value for name, value in fit.objective.parameters.items()}
@@ -139,7 +139,9 @@ def _objective_arguments(fit: Fit, options: FitOptions, *, same: bool) -> Iterat
 
 def _no_rival_text(failures: Mapping[str, int | None], options: FitOptions) -> str:
     """The reasons why no law is suggested, each law at most once; empty where none is known."""
-    specified = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
+    specified = [
+        n for n in ("objective", "delta", "quantile", "over") if getattr(options, n) is not None
+    ]
     flags = conjunction([f"--{name}" for name in specified]) if specified else ""
     texts = {
         PATTERN_TOO: ("leaves a pattern, too", "leave a pattern, too"),
@@ -159,7 +161,7 @@ def _no_rival_text(failures: Mapping[str, int | None], options: FitOptions) -> s
 def _failure(rival: Law, table: Any, options: FitOptions) -> int | None:
     """The reason why a law is not suggested; None for one whose residuals have no pattern."""
     try:
-        chosen_objective(rival, options.objective, options.delta, options.quantile)
+        objective_of(rival, options)
     except LawdslError:
         return OPTIONS
     few = replace(

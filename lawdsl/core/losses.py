@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Protocol
 
 from lawdsl.core.registry import by_name
@@ -96,9 +97,11 @@ class Loss:
         kinked: whether it consists of two straight lines that meet at 0, where it is not
             differentiable. Such a loss is minimised first in the smooth form `CHECKED`, then by
             linear programs.
-        sides: the slopes of the lines below and above 0 of a kinked loss, from the parameters.
+        sides: the slopes of the lines below and above 0 of a kinked loss, or the factors of the two
+            sides of another one, from the parameters; None if both sides are the same.
         limit: the upper bound of the parameters, excluded.
         fused: value and slope at once, if that saves time; the value may differ in the last digit.
+        named: the parameters that are written with their names, behind the others.
     """
 
     name: str
@@ -120,6 +123,7 @@ class Loss:
     sides: Callable[..., tuple[float, float]] | None = None
     limit: float = math.inf
     fused: Callable[..., tuple[Any, Any]] | None = None
+    named: tuple[str, ...] = ()
 
     def value_and_slope(self, m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
         """Compute rho(r) and rho'(r) together.
@@ -134,7 +138,8 @@ class Loss:
         return self.value(m, r, *parameters), self.slope(m, r, *parameters)
 
     def is_centered(self, *parameters: float) -> bool:
-        """Whether residuals are centered at 0: not those of a quantile other than the median.
+        """Whether residuals are centered at 0: not those of a quantile other than the median, nor
+        those of a loss whose sides differ.
 
         Args:
             parameters: the parameters of the loss.
@@ -149,7 +154,9 @@ class Loss:
             parameters: their values.
             more: further arguments as written, each after a comma.
         """
-        return f"{self.name}({scale}{''.join(f', {x:g}' for x in parameters)}{more})"
+        names = (f"{name} = " if name in self.named else "" for name in self.parameters)
+        numbers = zip(names, parameters, strict=True)
+        return f"{self.name}({scale}{''.join(f', {name}{x:g}' for name, x in numbers)}{more})"
 
     def forms(self, output: str) -> tuple[str, str]:
         """The loss of log residuals and that of raw residuals, in the syntax of the language."""
@@ -271,6 +278,96 @@ CHECKED = Loss(
     robust=True,
     widened=lambda size, quantile, delta: (quantile, max(delta, size)),
 )
+
+OVER = "over"
+"""The parameter of a loss with two sides: how many times an over-estimate counts, predicted above
+measured, relative to an under-estimate of the same size."""
+
+
+def _factor(m: Arithmetic, r: Any, over: float) -> Any:
+    """The factor of the loss on the side of r."""
+    return m.where(r > 0, over, 1.0)
+
+
+@cache
+def asymmetric(row: Loss) -> Loss:
+    """The loss with two sides that a symmetric one has: rho(r) for r <= 0, over·rho(r) for r > 0.
+
+    It has the further parameter `over`. With squares its minimum is an expectile (Newey and Powell
+    (1987), "Asymmetric least squares estimation and testing", Econometrica 55), with absolute
+    values the quantile 1/(1 + over).
+
+    Args:
+        row: a loss whose sides are the same.
+    """
+    below, above = (1.0, 1.0) if row.sides is None else row.sides()
+    jump = row.jump
+
+    def fused(m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
+        factor = _factor(m, r, parameters[-1])
+        value, slope = row.value_and_slope(m, r, *parameters[:-1])
+        return factor * value, factor * slope
+
+    def curvature(m: Arithmetic, r: Any, slope: Any, *parameters: float) -> Any:
+        # the slope of the symmetric loss again, since a quotient by the factor would round
+        own = row.slope(m, r, *parameters[:-1])
+        return _factor(m, r, parameters[-1]) * row.curvature(m, r, own, *parameters[:-1])
+
+    def weight(m: Arithmetic, r: Any, slope: Any, *parameters: float) -> Any:
+        own = row.slope(m, r, *parameters[:-1])
+        return _factor(m, r, parameters[-1]) * row.weight(m, r, own, *parameters[:-1])
+
+    def log_normalizer(tau: float, *parameters: float) -> float:
+        # half of the area is that of each side, and over/tau is 1/(tau/over)
+        halves = (row.log_normalizer(t, *parameters[:-1]) for t in (tau, tau / parameters[-1]))
+        largest, other = sorted(halves, reverse=True)
+        return largest + math.log1p(math.exp(other - largest)) - math.log(2)
+
+    return replace(
+        row,
+        value=lambda m, r, *p: _factor(m, r, p[-1]) * row.value(m, r, *p[:-1]),
+        slope=lambda m, r, *p: _factor(m, r, p[-1]) * row.slope(m, r, *p[:-1]),
+        curvature=curvature,
+        weight=weight,
+        log_normalizer=log_normalizer,
+        parameters=(*row.parameters, OVER),
+        example=(*row.example, "10"),
+        named=(OVER,),
+        quadratic=False,
+        widened=lambda size, *p: (*row.widened(size, *p[:-1]), p[-1]),
+        jump=None if jump is None else lambda *p: jump(*p[:-1]),
+        least_squares=None,
+        sides=lambda *p: (below, above * p[-1]),
+        fused=fused,
+    )
+
+
+def can_be_asymmetric(row: Loss) -> bool:
+    """Whether a loss takes the parameter `over`: one without a parameter for its sides.
+
+    Args:
+        row: the loss.
+    """
+    return row.sides is None or not row.parameters
+
+
+def over_advice(row: Loss, output: str, factor: str | None) -> str:
+    """What to write in place of a loss with a wrong factor of over-estimates, or beside a right one.
+
+    Args:
+        row: the loss.
+        output: the name of the output.
+        factor: the factor as written, if it is a number above 0.
+    """
+    if not can_be_asymmetric(row):
+        return (
+            f"the {row.name} says already what each side costs: leave {OVER} out, or write "
+            f"absolute({output}, {OVER} = 10), which fits the quantile 1/11"
+        )
+    if factor is not None:
+        return f"write {row.forms(output)[0][:-1]}, {OVER} = {factor})"
+    return f"{OVER} is how many times an over-estimate counts, a number above 0: write {OVER} = 10"
+
 
 _ROWS = (
     HUBER,

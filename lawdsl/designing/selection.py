@@ -127,6 +127,7 @@ def select(
     objective: str | None = None,
     delta: float | None = None,
     quantile: float | None = None,
+    over: float | None = None,
     where: str | Sequence[str] = (),
     drop_bad: bool = False,
     seed: int = 0,
@@ -144,7 +145,7 @@ def select(
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
         starts: the starts of each fit.
-        objective, delta, quantile: the objective of the fits, in place of the law's own.
+        objective, delta, quantile, over: the objective of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: exclude bad rows.
         seed: the seed of the groups and the starts.
@@ -162,19 +163,20 @@ def select(
     bound = {**(columns or {}), **named_columns}
     runs = read_table(table, bound)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    objective_of_fits = in_one_step(law, objective, delta, quantile)
-    (law,), unused = without_priors([law], "choices of mixtures")
     options = FitOptions(
         starts=starts,
         objective=objective,
         delta=delta,
         quantile=quantile,
+        over=over,
         where=as_texts(where),
         drop_bad=drop_bad,
         seed=seed,
         progress=progress,
         columns=bound,
     )
+    objective_of_fits = in_one_step(law, options)
+    (law,), unused = without_priors([law], "choices of mixtures")
     selected = _select_group(law, runs, as_texts(by), objective_of_fits, options, count, groups)
     return replace(selected, warnings=(*unused, *selected.warnings))
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.core.losses import can_be_asymmetric
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
@@ -39,6 +40,7 @@ def fit(
     objective: str | None = None,
     delta: float | None = None,
     quantile: float | None = None,
+    over: float | None = None,
     where: str | Sequence[str] = (),
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
@@ -52,7 +54,7 @@ def fit(
     claims: bool = True,
     rolled_check: bool = True,
     horizon: float | None = None,
-    intervals: str = "delta",
+    intervals: str = AUTO,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
@@ -71,6 +73,8 @@ def fit(
             squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta, replacing the law's own.
         quantile: the share of rows below the fit under a quantile loss, replacing the law's own.
+        over: how many times an over-estimate counts, predicted above measured, relative to an
+            under-estimate, replacing the law's own; 1 for equal sides.
         where: one condition that rows must satisfy, `"size = 70M"`, or several.
         settings: values of settings that replace those of the law and of the table.
         without: one bound of the law to omit, `"C > C0"`, or several.
@@ -92,7 +96,8 @@ def fit(
         horizon: the multiple of the largest fitted compute, such as 10, up to which predictions are
             needed within 2 %; the fit warns (F0141) if they are less precise.
         intervals: the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from
-            the profile of the objective; or `bootstrap`, from fits to resampled rows or runs.
+            the profile of the objective; or `bootstrap`, from fits to resampled rows or runs;
+            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.
         level: the confidence level of the intervals.
         resamples: the number of fits of a bootstrap.
         seed: the random seed of the starts and the resamples; the same seed gives the same fit.
@@ -115,6 +120,7 @@ def fit(
         objective=objective,
         delta=delta,
         quantile=quantile,
+        over=over,
         where=as_texts(where),
         weights=weights,
         run=as_texts(run),
@@ -156,7 +162,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    chosen = chosen_objective(law, options.objective, options.delta, options.quantile)
+    chosen = objective_of(law, options)
     rows = read_table(table, options.columns)
     law = with_settings_of(law, rows)
     fit_rows = fit_many if law.indexed else fit_one
@@ -179,23 +185,29 @@ def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diag
     return [law.with_priors(["none"]) if law.name in names else law for law in laws], [warning]
 
 
-def in_one_step(
-    law: Law, objective: str | None, delta: float | None, quantile: float | None = None
-) -> Objective:
+def objective_of(law: Law, options: FitOptions) -> Objective:
+    """The objective of a fit; see `chosen_objective`.
+
+    Args:
+        law: the law.
+        options: the options of the fit.
+    """
+    return chosen_objective(law, options.objective, options.delta, options.quantile, options.over)
+
+
+def in_one_step(law: Law, options: FitOptions) -> Objective:
     """The objective for fits to parts of a table, for which parameters cannot be chosen in a first
     step.
 
     Args:
         law: the law.
-        objective: as `fit` takes it; None for the law's own.
-        delta: Huber's delta; None for the objective's own.
-        quantile: of the loss quantile; None for the objective's own.
+        options: the options of the fits.
 
     Raises:
         LawdslError: an unknown objective, a delta that is not above 0, or a law with a parameter
             that is chosen before the others are fitted.
     """
-    chosen = chosen_objective(law, objective, delta, quantile)
+    chosen = objective_of(law, options)
     if chosen.choice is not None:
         message = f"`{law.name}` chooses {chosen.choice.name} before it fits the rest: that takes two steps"
         scale = "log" if chosen.log else "raw"
@@ -205,7 +217,11 @@ def in_one_step(
 
 
 def chosen_objective(
-    law: Law, objective: str | None, delta: float | None, quantile: float | None = None
+    law: Law,
+    objective: str | None,
+    delta: float | None,
+    quantile: float | None = None,
+    over: float | None = None,
 ) -> Objective:
     """The law's objective, or the one that replaces it; `squared` alone is squared(raw).
 
@@ -214,10 +230,11 @@ def chosen_objective(
         objective: huber(log), squared(raw) or another loss and scale; None for the law's own.
         delta: Huber's delta; None for the objective's own.
         quantile: of the loss quantile; None for the objective's own.
+        over: how many times an over-estimate counts; None for the objective's own.
 
     Raises:
-        LawdslError: an unknown objective, a delta that is not above 0, or a quantile that is not
-            between 0 and 1.
+        LawdslError: an unknown objective, a delta or a factor that is not above 0, or a quantile
+            that is not between 0 and 1.
     """
     chosen = law.objective
     if chosen.choice is not None and chosen.choice.name not in {q.name for q in law.parameters}:
@@ -228,7 +245,7 @@ def chosen_objective(
             help = "the objectives are " + ", ".join(OBJECTIVES)
             raise LawdslError(Diagnostic("L0404", f"`{objective}` is not an objective", help=help))
         loss, _, scale = name.rstrip(")").partition("(")
-        chosen = replace(chosen, loss=loss, log=scale == "log", choice=None)
+        chosen = replace(chosen, loss=loss, log=scale == "log", choice=None, over=1.0)
     if delta is not None:
         if "delta" not in chosen.row.parameters:
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
@@ -248,4 +265,16 @@ def chosen_objective(
             message = f"a quantile is a number between 0 and 1, not {quantile:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --quantile 0.9"))
         chosen = replace(chosen, quantile=float(quantile))
-    return chosen
+    return chosen if over is None else _with_over(chosen, over)
+
+
+def _with_over(chosen: Objective, over: float) -> Objective:
+    """The objective with another factor of over-estimates."""
+    if not can_be_asymmetric(replace(chosen, over=1.0).row):
+        message = f"the loss {chosen.loss} says already what each side costs"
+        help = "leave it out, or ask for --objective 'absolute(log)'"
+        raise LawdslError(Diagnostic("L0404", message, help=help))
+    if not 0 < over < np.inf:
+        message = f"the factor of over-estimates is a number above 0, not {over:g}"
+        raise LawdslError(Diagnostic("L0404", message, help="write --over 10"))
+    return replace(chosen, over=float(over))

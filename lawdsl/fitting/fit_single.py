@@ -6,7 +6,7 @@ fit, and decide the law's claims for the fitted values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -211,6 +211,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
+    uncertainty = _without_ends(uncertainty, {n for n in undetermined if n in bounds})
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
     )
@@ -227,7 +228,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         is_scattered = any(terms.cause is not None for terms in exchanged)
         is_covered = any(d.code == "F0101" for d in diagnostics) and not is_scattered
         diagnostics += _precision_findings(judged, is_covered)
-        uncertainty = _without_conditional_ends(uncertainty, judged, task.options.intervals)
+        uncertainty = _without_conditional_ends(uncertainty, judged)
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
     if task.plain is not None:
@@ -406,18 +407,24 @@ def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagn
 
 
 def _without_conditional_ends(
-    uncertainty: IntervalEstimate, fitted: PrecisionInputs, method: str
+    uncertainty: IntervalEstimate, fitted: PrecisionInputs
 ) -> IntervalEstimate:
     """The intervals without those that are narrow only because a parameter is fixed at its bound:
     if it were free, the rows would hardly determine them (F0130). Profile intervals move along
     bounds, so that none is removed.
     """
     weak = weak_parameters(fitted, with_linear=True)
-    if not fitted.on_bound or method_of(method).on_bounds or not weak_parameters(fitted):
-        return uncertainty
     record = uncertainty.intervals
-    errors = {name: x for name, x in record.errors.items() if name not in weak}
-    ends = {name: x for name, x in record.ends.items() if name not in weak}
+    if not fitted.on_bound or method_of(record.method).on_bounds or not weak_parameters(fitted):
+        return uncertainty
+    return _without_ends(uncertainty, weak)
+
+
+def _without_ends(uncertainty: IntervalEstimate, names: Container[str]) -> IntervalEstimate:
+    """The intervals without those of some parameters."""
+    record = uncertainty.intervals
+    errors = {name: x for name, x in record.errors.items() if name not in names}
+    ends = {name: x for name, x in record.ends.items() if name not in names}
     return replace(uncertainty, intervals=replace(record, errors=errors, ends=ends))
 
 

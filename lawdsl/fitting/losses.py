@@ -17,6 +17,8 @@ from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
+MIN_ROOT = 1e-150  # a smaller root of a loss is treated as 0
+
 
 class Arrays:
     """NumPy as the arithmetic in which the formulas of losses are evaluated."""
@@ -130,7 +132,8 @@ def smoothed(objective: Objective, width: float) -> Objective:
     """
     assert objective.row.sides is not None
     below, above = objective.row.sides(*objective.parameters)
-    return replace(objective, loss=CHECKED.name, quantile=below / (below + above), delta=width)
+    share = below / (below + above)
+    return replace(objective, loss=CHECKED.name, quantile=share, delta=width, over=1.0)
 
 
 def with_slope(objective: Objective, residuals: Array, share: float = 1.0) -> Objective:
@@ -167,3 +170,21 @@ def least_squares_loss(objective: Objective) -> str | Any:
         return np.stack([2 * value, weight, second])
 
     return of_squares
+
+
+def root_of_loss(residual: Array, objective: Objective) -> tuple[Array, Array]:
+    """sqrt(2·rho(r)) with the sign of r, and its derivative: residuals whose squares are the loss,
+    whatever its sides are.
+
+    Args:
+        residual: the residuals, any shape.
+        objective: the objective, with a loss that has a curvature at 0.
+
+    Returns:
+        Two arrays of that shape.
+    """
+    value, slope = value_and_slope(residual, objective)
+    root = np.copysign(np.sqrt(2 * value), residual)
+    at_zero = np.sqrt(curvature_of(residual, slope, objective, exact=True))
+    is_zero = np.abs(root) < MIN_ROOT
+    return root, np.where(is_zero, at_zero, slope / np.where(is_zero, 1.0, root))

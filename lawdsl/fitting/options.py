@@ -115,6 +115,14 @@ class FitOptions:
         "For the loss `quantile`: the share of measurements below the fit.",
         kind=float,
     )
+    over: float | None = _option(
+        None,
+        "how many times an over-estimate counts, predicted above measured, relative to an "
+        "under-estimate, replacing the law's own; 1 for equal sides.",
+        "Factor by which the loss of over-estimates (predicted above measured) is multiplied.",
+        metavar="FACTOR",
+        kind=float,
+    )
     where: tuple[str, ...] = _option(
         (),
         'one condition that rows must satisfy, `"size = 70M"`, or several.',
@@ -167,11 +175,12 @@ class FitOptions:
         kind=float,
     )
     intervals: str = _option(
-        "delta",
+        AUTO,
         "the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from the "
-        "profile of the objective; or `bootstrap`, from fits to resampled rows or runs.",
-        "Method for the intervals of the parameters.",
-        choices=tuple(METHODS),
+        "profile of the objective; or `bootstrap`, from fits to resampled rows or runs; "
+        '`"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.',
+        "Method for the intervals of the parameters; auto: delta, or profile near a bound.",
+        choices=(AUTO, *METHODS),
         shown=True,
     )
     level: float = _option(
@@ -212,9 +221,9 @@ class FitOptions:
         check_seed(self.seed)
         # NumPy's integers cannot be written as JSON
         object.__setattr__(self, "seed", int(self.seed))
-        if self.intervals not in METHODS:
+        if self.intervals not in (AUTO, *METHODS):
             message = f"`{self.intervals}` is not a kind of interval"
-            help = f"give one of {', '.join(METHODS)}"
+            help = f"give one of {', '.join((AUTO, *METHODS))}"
             raise LawdslError(Diagnostic("F0120", message, help=help))
         check_level(self.level)
         check_horizon(self.horizon)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lawdsl.core.losses import LOSSES
+from lawdsl.core.losses import LOSSES, OVER, Loss, asymmetric
 from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
 from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.options import METHODS
@@ -206,15 +206,20 @@ class ObjectiveValue:
     @property
     def parameters(self) -> dict[str, float]:
         """The parameters of the loss, to the six digits in its name: delta -> 0.001."""
-        names = LOSSES[self.loss].parameters
+        names = self._row.parameters
         # they precede a parameter that is chosen beforehand
-        numbers = re.findall(r", ([^,()=]+)(?=[,)])", self.name)[: len(names)]
+        numbers = re.findall(rf", (?:{OVER} = )?([^,()=]+)(?=[,)])", self.name)[: len(names)]
         return {name: float(x) for name, x in zip(names, numbers, strict=True)}
 
     @property
     def is_centered(self) -> bool:
-        """Whether residuals are centered at 0: not those of a quantile other than the median."""
-        return LOSSES[self.loss].is_centered(*self.parameters.values())
+        """Whether residuals are centered at 0, as those of a loss with equal sides are."""
+        return self._row.is_centered(*self.parameters.values())
+
+    @property
+    def _row(self) -> Loss:
+        row = LOSSES[self.loss]
+        return asymmetric(row) if f", {OVER} = " in self.name else row
 
 
 @dataclass(frozen=True)

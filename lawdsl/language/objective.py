@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Span
-from lawdsl.core.losses import LOSSES, Loss
+from lawdsl.core.losses import LOSSES, OVER, Loss, can_be_asymmetric, over_advice
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
@@ -65,15 +65,13 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
         return None, f"write `{LOSSES[row_of[0]].forms(output)[1]}`" if row_of else help
     if not isinstance(formula, tree.Call):
         return None, help
-    row = LOSSES.get(formula.function)
-    if row is None:
+    if (row := LOSSES.get(formula.function)) is None:
         meant = [loss for loss, names in MEANT.items() if formula.function.lower() in names]
         meant = meant or [n for n in (keywords.nearest(formula.function, LOSSES),) if n is not None]
         if not meant:
             return None, help
         log = any(isinstance(a, tree.Call) and a.function == "log" for a in formula.arguments)
         return None, f"write `{LOSSES[meant[0]].forms(output)[0 if log else 1]}`"
-    of_output = {name for name in _names(formula.arguments[:1])}
     if formula.keywords:
         name, value_given = formula.keywords[0]
         if name in row.parameters:
@@ -82,19 +80,22 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             values = [given[p] for p in row.parameters if p in given] or [value_given]
             written = f"{formula.function}({', '.join([of, *map(print_formula, values)])})"
             return value_given.span, f"write `{written}`"
+        if name == OVER:
+            known = _read_sizes([value_given]) and len(formula.keywords) == 1
+            factor = print_formula(value_given) if known else None
+            return value_given.span, over_advice(row, output, factor)
         could_choose = isinstance(value_given, tree.Call | tree.Number)
         if name in ("log", "scale", "on", "space") or not could_choose:
             return None, f"write {row.forms(output)[0]}"
         return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
     right = row.forms(output)[0]
-    if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):
+    if (
+        formula.arguments
+        and output not in _names(formula.arguments[:1])
+        and output in _names(formula.arguments[1:])
+    ):
         return formula.arguments[0].span, f"the law comes first: `{right}`"
     first = formula.arguments[0] if formula.arguments else None
-    if isinstance(first, tree.Call) and first.function in ("log10", "exp", "sqrt"):
-        return (
-            first.span,
-            f"residuals are those of `log({output})` or of `{output}`: write `{right}`",
-        )
     if first is not None and not _is_target(first, output):
         return (
             first.span,
@@ -109,13 +110,12 @@ def _named_parameter(formula: Formula) -> str | None:
     """The parameter of a loss that is given by its name, as in `huber(log(L), delta = 1e-3)`."""
     if not isinstance(formula, tree.Call) or formula.function not in LOSSES:
         return None
-    names = [name for name, _ in formula.keywords]
-    return next((name for name in names if name in LOSSES[formula.function].parameters), None)
+    parameters = LOSSES[formula.function].parameters
+    return next((name for name, _ in formula.keywords if name in parameters), None)
 
 
 def _names(formulas: Iterable[Formula]) -> set[str]:
-    nodes = (node for formula in formulas for node in tree.walk(formula))
-    return {node.text for node in nodes if isinstance(node, tree.Name)}
+    return {n.text for of in formulas for n in tree.walk(of) if isinstance(n, tree.Name)}
 
 
 def _is_target(formula: Formula, output: str) -> bool:
@@ -168,8 +168,15 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
         output: the name of the law's output.
     """
     if isinstance(formula, tree.Call) and formula.keywords:
-        choice = read_choice(formula.keywords, output)
         objective = read_objective(replace(formula, keywords=()), output)
+        sizes = _read_sizes([given for name, given in formula.keywords if name == OVER])
+        others = [(name, given) for name, given in formula.keywords if name != OVER]
+        if objective is not None and len(others) < len(formula.keywords):
+            usable = sizes and len(sizes) == 1 and can_be_asymmetric(objective.row)
+            objective = replace(objective, over=sizes[0]) if sizes and usable else None
+        if not others:
+            return objective
+        choice = read_choice(others, output)
         return replace(objective, choice=choice) if objective and choice else None
     match formula:
         case tree.Call(name, (of, *arguments), (), ()) if name in LOSSES:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Span, Text
-from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss
+from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss, asymmetric
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.tree import Formula, Named
@@ -101,11 +101,13 @@ class Objective:
     delta: float = 1e-3  # of losses with that parameter
     quantile: float = 0.5  # likewise: the share of the measurements below the fit
     choice: ParameterChoice | None = None
+    over: float = 1.0  # how many times an over-estimate counts
 
     @property
     def row(self) -> Loss:
         """The record of its loss function."""
-        return LOSSES.get(self.loss) or INTERNAL[self.loss]
+        row = LOSSES.get(self.loss) or INTERNAL[self.loss]
+        return row if self.over == 1 else asymmetric(row)
 
     @property
     def parameters(self) -> tuple[float, ...]:
@@ -114,7 +116,7 @@ class Objective:
 
     @property
     def is_centered(self) -> bool:
-        """Whether residuals are centered at 0: not those of a quantile other than the median."""
+        """Whether residuals are centered at 0, as those of a loss with equal sides are."""
         return self.row.is_centered(*self.parameters)
 
     def with_parameters(self, *values: float) -> Objective:

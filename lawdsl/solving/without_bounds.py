@@ -14,7 +14,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
-from lawdsl.fitting.fit import chosen_objective, fit_with
+from lawdsl.fitting.fit import fit_with, objective_of
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
@@ -86,34 +86,35 @@ def refit_without_bounds(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
         table[run[0]] = np.array(fit.rows.runs)
     loss, scale = fit.objective.loss, "log" if fit.objective.of_logs else "raw"
     parameters = _loss_parameters(fit, law)
-    delta, quantile = parameters.get("delta"), parameters.get("quantile")
+    options = FitOptions(
+        objective=f"{loss}({scale})",
+        delta=parameters.get("delta"),
+        quantile=parameters.get("quantile"),
+        over=parameters.get("over"),
+        run=run,
+        starts=STARTS,
+        claims=False,
+        rolled_check=False,
+        seed=seed,
+    )
     try:
         again = fit_with(
             LawChanges.of(without=bounds).apply(law),
             table,
-            FitOptions(
-                objective=f"{loss}({scale})",
-                delta=delta,
-                quantile=quantile,
-                run=run,
-                starts=STARTS,
-                claims=False,
-                rolled_check=False,
-                seed=seed,
-            ),
+            options,
         )
     except LawdslError as error:
         if error.diagnostics[0].code in WITHOUT_FIT:
             return None
         raise
     assert isinstance(again, Fit)
-    objective = chosen_objective(law, f"{loss}({scale})", delta, quantile)
+    objective = objective_of(law, options)
     before, after = (_mean_loss(each, fit.rows, law, objective) for each in (fit, again))
     return Relaxed(use, bounds, again, after / before if before > 0 else np.nan)
 
 
 def _loss_parameters(fit: Fit, law: Law) -> dict[str, float]:
-    """The parameters of the loss that a fit minimised: delta, quantile."""
+    """The parameters of the loss that a fit minimised: delta, quantile, over."""
     own = law.objective
     if fit.objective.name == own.text(law.output):  # which rounds them
         return dict(zip(own.row.parameters, own.parameters, strict=True))

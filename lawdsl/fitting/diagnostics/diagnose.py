@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.row_codes import row_codes
@@ -159,7 +160,7 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     """A finding if a constant describes the measurements better than the law: wrong columns, units,
     or law. Outliers alone do not cause it.
 
-    The constant is the mean, or the quantile for a quantile loss other than that of the median:
+    The constant is the mean, or for a loss whose sides differ the best constant, such as a quantile:
     such a fit is far from most measurements, so that R² is not informative, and the sums of the
     loss are compared (Koenker and Machado (1999), Journal of the American Statistical Association
     94).
@@ -171,12 +172,15 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     values = np.log(problem.target) if problem.objective.log else problem.target
     help = "look at the columns and their units, or choose another law"
     if not problem.objective.is_centered:
-        ratio = _loss_relative_to_quantile(problem, values, theta)
+        ratio = _loss_relative_to_constant(problem, values, theta)
         if not ratio > CLEAR_EXCESS:
             return []
+        row, constant = problem.objective.row, "a constant"
+        if row.kinked:
+            constant = f"their {100 * _share_below(problem):.3g} % quantile"
         message = (
-            f"the law describes these data worse than their {100 * problem.objective.quantile:g} % "
-            f"quantile does: {problem.objective.loss} loss {ratio:.3g} times as large"
+            f"the law describes these data worse than {constant} does: "
+            f"{problem.objective.loss} loss {ratio:.3g} times as large"
         )
         return [Diagnostic("F0112", message, help=help)]
     residual = problem.residuals_at(theta[None])[0]
@@ -189,16 +193,32 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     return [Diagnostic("F0112", message, help=help)]
 
 
-def _loss_relative_to_quantile(problem: Problem, values: Array, theta: Array) -> float:
-    """The objective of a fit divided by that of a constant, the quantile of the measurements."""
+def _share_below(problem: Problem) -> float:
+    """The share of the measurements below a fit by a kinked loss: below/(below + above)."""
+    assert problem.objective.row.sides is not None
+    below, above = problem.objective.row.sides(*problem.objective.parameters)
+    return below / (below + above)
+
+
+def _loss_relative_to_constant(problem: Problem, values: Array, theta: Array) -> float:
+    """The objective of a fit divided by that of the best constant: for a kinked loss a quantile of
+    the measurements.
+    """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    order = np.argsort(values)
-    shares = np.cumsum(weights[order]) / np.sum(weights)
-    position = min(int(np.searchsorted(shares, problem.objective.quantile)), problem.rows - 1)
-    constant = values[order][position]
-    of_constant = weighted_loss(rho(constant - values, problem.objective), weights).sum
+
+    def of_constant(constant: float) -> float:
+        return weighted_loss(rho(constant - values, problem.objective), weights).sum
+
+    if problem.objective.row.kinked:
+        order = np.argsort(values)
+        shares = np.cumsum(weights[order]) / np.sum(weights)
+        position = min(int(np.searchsorted(shares, _share_below(problem))), problem.rows - 1)
+        least = of_constant(float(values[order][position]))
+    else:
+        ends = float(np.min(values)), float(np.max(values))
+        least = float(minimize_scalar(of_constant, bounds=ends, method="bounded").fun)
     of_law = float(replace(problem, penalty=None).losses_at(theta[None])[0])
-    return of_law / of_constant if of_constant else math.inf
+    return of_law / least if least else math.inf
 
 
 def bound_findings(

@@ -264,7 +264,8 @@ def _underestimation_factors(problem: Problem, theta: Array, rows: Array) -> Arr
     scaled = np.sqrt(rows)[:, None] * slopes / size
     influence = scaled @ np.linalg.pinv(scaled.T @ scaled, rcond=1e-14, hermitian=True)
     noise = noise_of(relaxed_problem, residual, len(theta))
-    drawing = noise.curvature / problem.objective.row.max_curvature
+    # at most 1: the mean curvature of a loss with two sides may exceed that of the lower side
+    drawing = min(noise.curvature / problem.objective.row.max_curvature, 1.0)
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
     leverage[of_rows:] = 0.0  # the centers of priors are resampled with their whole error
     # avoids a division by 0 for a row that is fitted exactly

@@ -11,19 +11,27 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
-from lawdsl.fitting.intervals.interval_method import IntervalMethod, IntervalTask
+from lawdsl.fitting.intervals.interval_method import (
+    IntervalEnds,
+    IntervalMethod,
+    IntervalTask,
+)
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.near_bounds import is_near_bound
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
-from lawdsl.fitting.options import METHODS, FitOptions
+from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
-from lawdsl.fitting.transforms import Transforms, without_coupled_limits
+from lawdsl.fitting.transforms import Transforms, to_free, without_coupled_limits
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
 # distance from a bound within which an end is not determined by the data
 END_ON_BOUND_DISTANCE = 1e-100
+# relative to half the width of the linearised interval: the end of a profile that is closer to the
+# fit was not found
+MIN_END_DISTANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,8 @@ def intervals(
         groups: the training run of each row, shape (rows,).
         criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
-    method = method_of(options.intervals)
+    by_delta = options.intervals == AUTO
+    method = method_of("delta" if by_delta else options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
     missing_reason, linearised_covariance = (
@@ -82,7 +91,8 @@ def intervals(
     unit = "rows" if groups is None else "runs"
     if missing_reason is None and criterion is not None and not method.repeats_choice:
         missing_reason = [_choice_needs_bootstrap(problem, free, criterion, groups)]
-    without_ends = Intervals(options.intervals, options.level, unit, {}, {})
+    used = "delta" if by_delta else options.intervals
+    without_ends = Intervals(used, options.level, unit, {}, {})
     if missing_reason is not None:
         return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
     # a profile is searched without the bounds between parameters, which are enforced by active sets
@@ -104,7 +114,16 @@ def intervals(
         groups,
         criterion,
     )
+    if (
+        by_delta
+        and linearised_covariance is not None
+        and _needs_profile(task, linearised_covariance)
+    ):
+        used, method = "profile", method_of("profile")
     ends = method.ends(task)
+    if by_delta and used == "profile" and not _is_usable_profile(ends, task):
+        used, method = "delta", method_of("delta")
+        ends = method.ends(task)
     if isinstance(ends, Diagnostic):
         return IntervalEstimate(without_ends, linearised_covariance, None, (ends,))
     low, high = _ends_in_domain(problem, ends.low, ends.high)
@@ -114,11 +133,14 @@ def intervals(
     ]
     has_finite_end = np.isfinite(low) | np.isfinite(high)
     without_end = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
+    # a profile moves a parameter off its bound, where the others have no standard error
+    has_errors = not (by_delta and method.on_bounds and on_bound.any())
+    errors = ends.errors if has_errors else np.full(len(names), np.nan)
     result = Intervals(
-        options.intervals,
+        used,
         options.level,
         unit,
-        {names[i]: float(ends.errors[i]) for i in listed if np.isfinite(ends.errors[i])},
+        {names[i]: float(errors[i]) for i in listed if np.isfinite(errors[i])},
         {names[i]: (float(low[i]), float(high[i])) for i in listed},
         ends.resamples,
         ends.failed,
@@ -126,6 +148,39 @@ def intervals(
     covariance = linearised_covariance if criterion is None else ends.covariance
     notes = (*ends.notes, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
+
+
+def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> bool:
+    """Whether the search found all ends: one that coincides with the fit is that of a search that
+    did not converge.
+    """
+    if isinstance(ends, Diagnostic):
+        return False
+    linearised, transforms = task.linearised, task.uncoupled.transforms
+    half = linearised.half_width * np.sqrt(np.diag(linearised.covariance))
+    searched = ~(task.on_bound | task.undetermined) & np.isfinite(half)
+    for i in np.flatnonzero(searched):
+        for end in (ends.low[i], ends.high[i]):
+            at_end = task.theta.copy()
+            at_end[i] = end
+            with np.errstate(all="ignore"):
+                distance = abs(to_free(transforms, at_end[None])[0, i] - linearised.free[i])
+            if distance < MIN_END_DISTANCE * half[i]:
+                return False
+    return True
+
+
+def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
+    """Whether a parameter on or near a bound calls for profile intervals, which must be possible."""
+    problem, fitted = task.problem, task.free
+    if problem.objective.row.kinked or task.criterion is not None:
+        return False
+    if problem.penalty is not None and task.groups is not None:
+        return False
+    residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
+    noise = noise_of(problem, residual, fitted, task.groups)
+    rise = noise.square / noise.curvature / 2 * task.linearised.inflation
+    return is_near_bound(problem, task.theta, task.on_bound, task.undetermined, covariance, rise)
 
 
 def _unknown_noise(
@@ -148,12 +203,12 @@ def check_method(objective: Objective, method: str) -> None:
 
     Args:
         objective: the objective that was minimised.
-        method: one of METHODS.
+        method: one of METHODS, or auto.
 
     Raises:
         LawdslError: F0156.
     """
-    if not objective.row.kinked or method == "delta":
+    if not objective.row.kinked or method in (AUTO, "delta"):
         return
     message = (
         f"intervals by {method} need a loss with a slope everywhere, which {objective.loss} is not"

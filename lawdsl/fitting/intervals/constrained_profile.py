@@ -105,9 +105,11 @@ class ConstrainedFit:
             feasible point was found.
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
-        for active_set in self.active_sets:
+        settled = np.zeros(len(free), dtype=bool)
+        # a minimum without active bounds that satisfies all of them is the minimum
+        for active_set in sorted(self.active_sets, key=lambda each: bool(each.on)):
             # a parameter cannot be fixed both at its value and on its bound
-            rows = np.flatnonzero(~np.isin(numbers, list(active_set.on)))
+            rows = np.flatnonzero(~np.isin(numbers, list(active_set.on)) & ~settled)
             if not len(rows):
                 continue
             theta, reached = self._minimise_on(active_set, free[rows], numbers[rows])
@@ -116,6 +118,8 @@ class ConstrainedFit:
                 for point, j in zip(theta, numbers[rows], strict=True)
             ]
             better = np.array(is_feasible) & (reached < losses[rows])
+            if not active_set.on:
+                settled[rows] = np.array(is_feasible) & np.isfinite(reached)
             improved = rows[better]
             best[improved], losses[improved] = (
                 to_free(self.problem.transforms, theta[better]),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.distributions import normal_cdf, normal_quantile, student_quantile
 from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
+from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
@@ -85,11 +86,13 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     slope = rho_slope(residual, problem.objective)
     dof = rows - parameters if groups is None else min(rows - parameters, units - 1)
     row = problem.objective.row
-    if row.sides is not None:
+    if row.kinked:
         slope, mean_square, mean_slope, window = _kinked_noise(
             problem, residual, slope, weights, parameters
         )
         return Noise(weights * slope, mean_square, mean_slope, max(min(dof, window), 1))
+    if row.sides is not None:
+        return _noise_of_sides(problem, residual, slope, weights, parameters, dof)
     if row.quadratic:
         mean_curvature = row.max_curvature
     elif row.jump is not None:
@@ -103,6 +106,95 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     # parameters
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, mean_curvature, max(dof, 1))
+
+
+def _noise_of_sides(
+    problem: Problem,
+    residual: Array,
+    slope: Array,
+    weights: Array,
+    parameters: int,
+    dof: int,
+) -> Noise:
+    """The noise of a fit by a differentiable loss with different sides.
+
+    Where the loss is quadratic on both sides, mean(psi') is the mean over the rows. A fit then
+    shrinks the slope of a row in proportion to its own curvature c, so that Σpsi² loses
+    p·(2·mean(c·psi²)/(mean(c)·mean(psi²)) - mean(c²)/mean(c)²) of its n terms, to first order; for
+    a loss with equal sides that is p. Where the quadratic part is narrower than the noise,
+    mean(psi') is computed from the density of the errors near 0 on each side.
+
+    Args:
+        problem: the minimisation problem, with its data.
+        residual: shape (rows,).
+        slope: psi of each residual, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
+        parameters: how many were fitted.
+        dof: residual degrees of freedom.
+    """
+    objective = problem.objective
+    total = float(np.sum(weights))
+    squares, curvature = slope**2, rho_curvature(residual, objective, exact=True)
+    mean_square = max(float(weights @ squares) / total, 1e-300)
+    mean_curvature = max(float(weights @ curvature) / total, 1e-300)
+    width = math.inf if objective.row.jump is None else objective.row.jump(*objective.parameters)
+    sizes = np.abs(residual)
+    if float(weights @ (sizes <= width)) >= total / 2:
+        typical = float(weights @ (curvature * squares)) / total / mean_curvature / mean_square
+        varied = float(weights @ curvature**2) / total / mean_curvature**2
+        lost = parameters * (2 * typical - varied)
+    else:
+        window, inside = _nearest_window(objective, sizes, weights, width, parameters)
+        assert objective.row.sides is not None
+        factors = np.where(residual > 0, *objective.row.sides(*objective.parameters)[::-1])
+        near = weights * (sizes <= window)
+        mean_factor = float(near @ factors) / max(float(np.sum(near)), 1e-300)
+        share = inside / total * width / window
+        mean_curvature, lost = share * mean_factor, share * parameters
+    square = mean_square * total / max(total - lost, 1.0)
+    return Noise(weights * slope, square, mean_curvature, max(dof, 1))
+
+
+def _nearest_window(
+    objective: Objective, sizes: Array, weights: Array, width: float, parameters: int
+) -> tuple[float, float]:
+    """The distance from 0 within which the density of the errors is estimated, and the weight of
+    the rows inside, without those that are there due to the fit.
+
+    Args:
+        objective: the objective, with a loss of different sides.
+        sizes: absolute residuals, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
+        width: where the curvature of the loss drops to 0.
+        parameters: how many were fitted; about one residual each is within the width due to the fit.
+    """
+    assert objective.row.sides is not None
+    below, above = objective.row.sides(*objective.parameters)
+    total = float(np.sum(weights))
+    order = np.argsort(sizes)
+    summed = np.cumsum(weights[order])
+    share = _hall_sheather_share(below / (below + above), total)
+    last = min(int(np.searchsorted(summed, share * total + parameters)), len(sizes) - 1)
+    window = max(float(sizes[order[last]]), width)
+    inside = float(np.sum(weights[sizes <= window])) - parameters * (1 - width / window)
+    return window, max(inside, 1.0)
+
+
+def _hall_sheather_share(quantile: float, total: float) -> float:
+    """The share of the errors around a quantile from which their density there is estimated (Hall
+    and Sheather (1988), Journal of the Royal Statistical Society B 50).
+
+    Args:
+        quantile: the share of the errors on one side of 0.
+        total: the number of errors.
+    """
+    at = float(normal_quantile(quantile))
+    peak = math.exp(-(at**2)) / (2 * math.pi)
+    width = (1.5 * peak / (2 * at**2 + 1)) ** (1 / 3) * (HALL_SHEATHER_QUANTILE**2 / total) ** (
+        1 / 3
+    )
+    # at most twice the number of rows on the side with fewer rows
+    return min(2 * width, 2 * min(quantile, 1 - quantile))
 
 
 def _kinked_noise(
@@ -144,13 +236,7 @@ def _kinked_noise(
     used = order[~is_exact[order] & (weights[order] > 0)]
     total = float(np.sum(weights[used]))
     share = below / (below + above)
-    at = float(normal_quantile(share))
-    peak = math.exp(-(at**2)) / (2 * math.pi)
-    width = (1.5 * peak / (2 * at**2 + 1)) ** (1 / 3) * (HALL_SHEATHER_QUANTILE**2 / total) ** (
-        1 / 3
-    )
-    # at most twice the number of rows on the side with fewer rows
-    count = max(min(2 * width, 2 * min(share, 1 - share)) * total, parameters + 1.0)
+    count = max(_hall_sheather_share(share, total) * total, parameters + 1.0)
     summed = np.cumsum(weights[used])
     last = min(int(np.searchsorted(summed, count)), len(used) - 1)
     # half of the last row is outside the window

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.intervals.constrained_profile import (
     INTERVAL_END_RTOL,
     ConstrainedFit,
@@ -119,6 +120,29 @@ def profile(
     return Profile(low, high, lower if better else None, left_out)
 
 
+def _inside_bounds(problem: Problem, free: Array, rise: Array) -> dict[int, float]:
+    """The positions of nonlinear parameters on a bound that is a number, and for each an
+    unconstrained value inside its domain, at the distance at which the objective rises by about that
+    at the end of an interval. Linear parameters are solved for, and leave their bounds by themselves.
+    """
+    inside = {}
+    theta = to_parameters(problem.transforms, free[None])[0]
+    for i, transform in enumerate(problem.transforms):
+        is_on_bound = not transform.coupled and abs(free[i]) >= ROUNDING_ENDS - 1
+        if not is_on_bound or transform.lower is transform.upper or i in problem.linear:
+            continue
+        untransformed = with_untransformed(problem, i)
+        there = to_free(untransformed.transforms, theta[None])
+        width = _width_from_bound(untransformed, there, i, float(rise[i]))
+        both = transform.lower is not None and transform.upper is not None
+        inwards = -1.0 if transform.lower is None or (both and free[i] > 0) else 1.0
+        moved = theta.copy()
+        moved[i] += inwards * width
+        u = float(to_free(problem.transforms, moved[None])[0, i])
+        inside[i] = u if np.isfinite(u) else 0.0
+    return inside
+
+
 def _active_numeric_bound(
     bounded: Problem, theta: Array, number: int
 ) -> tuple[float, float] | None:
@@ -145,17 +169,24 @@ def _search_from_bound(
 ) -> _EndSearch:
     """The search for the end of an interval that starts on a bound."""
     free = to_free(untransformed.transforms, theta[None])
-    local = untransformed.local_model(free, exact=False)
-    # on a bound the objective has a slope in addition to a curvature: the nearer of both ends is
-    # used
-    slope = abs(float(local.gradient[0, number])) / rise
-    curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
-    width = 1 / max(slope, np.sqrt(curvature / 2), 1e-300)
+    width = _width_from_bound(untransformed, free, number, rise)
     widths = np.where(np.arange(len(theta)) == number, width, np.nan)
     bounds = None if bounded is None else ConstrainedFit(untransformed, bounded, theta)
     return _EndSearch(
         untransformed, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf
     )
+
+
+def _width_from_bound(untransformed: Problem, free: Array, number: int, rise: float) -> float:
+    """The distance from the bound of a parameter at which the objective, with the others fixed,
+    rises by a given amount.
+    """
+    local = untransformed.local_model(free, exact=False)
+    # on a bound the objective has a slope in addition to a curvature: the nearer of both ends is
+    # used
+    slope = abs(float(local.gradient[0, number])) / rise
+    curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
+    return float(1 / max(slope, np.sqrt(curvature / 2), 1e-300))
 
 
 class _EndSearch:
@@ -191,6 +222,7 @@ class _EndSearch:
         self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
         self.lowest, self.lowest_free = base, free
         self.low, self.high = (np.full(len(free), np.nan) for _ in range(2))
+        self.released = _inside_bounds(problem, free, rise)
 
     @property
     def lowest_theta(self) -> Array:
@@ -221,6 +253,9 @@ class _EndSearch:
         for _ in range(MAX_PROFILE_EVALUATIONS):
             if not self.step():
                 break
+        # where no point with a larger increase was found, the data determine no end
+        endless = self.going[np.isnan(self.outside[self.going])]
+        self.end[endless] = np.sign(self.away[endless]) * np.inf
         fitted = to_parameters(self.problem.transforms, self.fit[None])[0]
         for k, j in enumerate(self.number):
             row = self.fit.copy()
@@ -264,6 +299,20 @@ class _EndSearch:
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
         """Minimise over all unconstrained parameters but one; return points and objectives."""
+        reached, losses = self._least_from(start, numbers)
+        if self.released:
+            # on a bound an unconstrained parameter has no slope, from which a search would leave it
+            start = start.copy()
+            for i, u in self.released.items():
+                start[:, i] = np.where(numbers == i, start[:, i], u)
+            others, other_losses = self._least_from(start, numbers)
+            lower = other_losses < losses
+            reached = np.where(lower[:, None], others, reached)
+            losses = np.where(lower, other_losses, losses)
+        return reached, losses
+
+    def _least_from(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Minimise from one start of each row."""
         if self.bounds is not None:
             return self.bounds.minimise(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)

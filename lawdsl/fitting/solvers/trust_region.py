@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from lawdsl.fitting.losses import least_squares_loss
+from lawdsl.fitting.losses import least_squares_loss, root_of_loss
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import NEWTON_CONVERGENCE_RTOL, newton_batch
 from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
@@ -65,13 +65,20 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
     weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
     rtol = TRUST_REGION_RTOL if options.tolerance is None else options.tolerance
 
+    # SciPy's losses depend on r² alone: with different sides the root of the loss is the residual
+    of_sides = row.sides is not None
+
     def residuals(moving: Array) -> Array:
         values = projected.residuals(moving, start)
+        values = root_of_loss(values, problem.objective)[0] if of_sides else values
         # least_squares refuses residuals that are not finite; the square of 1e30 is finite
         return np.nan_to_num(values, nan=1e30, posinf=1e30, neginf=-1e30)
 
     def slopes(moving: Array) -> Array:
         jacobian = projected.slopes(moving, start)
+        if of_sides:
+            values = projected.residuals(moving, start)
+            jacobian = root_of_loss(values, problem.objective)[1][:, None] * jacobian
         return np.nan_to_num(jacobian, nan=0.0, posinf=0.0, neginf=0.0)
 
     try:
@@ -82,7 +89,7 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
                 lambda moving: weights[:, None] * slopes(moving),
                 method="trf",
                 x_scale="jac",
-                loss=least_squares_loss(problem.objective),
+                loss="linear" if of_sides else least_squares_loss(problem.objective),
                 # the parameter of a loss known to SciPy is its scale
                 f_scale=problem.objective.delta if row.least_squares and row.parameters else 1.0,
                 ftol=rtol,
