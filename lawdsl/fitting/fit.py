@@ -17,7 +17,7 @@ from lawdsl.core.enumerations import as_texts
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
-from lawdsl.fitting.fit_by_label import fit_many
+from lawdsl.fitting.fit_by_label import fit_labels
 from lawdsl.fitting.fit_single import fit_one
 from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
 from lawdsl.fitting.result import Fit
@@ -159,7 +159,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     chosen = chosen_objective(law, options.objective, options.delta, options.quantile)
     rows = read_table(table, options.columns)
     law = with_settings_of(law, rows)
-    fit_rows = fit_many if law.indexed else fit_one
+    fit_rows = fit_labels if law.indexed else fit_one
     return fit_rows(law, rows, chosen, options)
 
 
