@@ -80,6 +80,7 @@ _PRESENTERS = {
     "plot": "lawdsl.figures.draw:draw",
     "report": "lawdsl.reporting.report.write:report",
     "text": "lawdsl.reporting.documents.document_of:text",
+    "torch": "lawdsl.exporting.torch_module:to_torch",
 }
 """Display of a public record -> its function."""
 

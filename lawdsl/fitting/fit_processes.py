@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.records import read, to_plain
 from lawdsl.data.read import read_table
@@ -39,7 +38,7 @@ Part = tuple[tuple[str, ...], Any]
 POLL_SECONDS = 0.2  # between two looks at what the processes have done
 
 
-def fit_group(law: Law, labels: Labels, table: Any, options: FitOptions) -> Group:
+def fit_group(law: Law, labels: tuple[str, ...], table: Any, options: FitOptions) -> Group:
     """Fit a group, or record why it cannot be fitted.
 
     Args:
@@ -122,7 +121,7 @@ def _report(
 
 def _run(request: bytes, output: Path) -> None:
     """Run one process, and wait for its end."""
-    package = str(Path(lawdsl.__file__).resolve().parent.parent)
+    package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     # each process has one core
     environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
