@@ -20,7 +20,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.language.foreign_formula import LIBRARIES, REWRITINGS, read_foreign_formula
+from lawdsl.language.foreign.formula import LIBRARIES, REWRITINGS, read_foreign_formula
 from lawdsl.language.new_law import chosen_variables, law_text
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula

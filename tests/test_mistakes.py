@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mistaken_commands import LEAST, exit_of
 
 import lawdsl
-from lawdsl import cli
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.fixes import diagnostics_of, fix_text
 from lawdsl.language.library import warnings_of
@@ -33,15 +33,6 @@ def cases(kind: str) -> list[dict[str, Any]]:
     return [case for bank in BANKS.values() for case in bank.get(kind, ())]
 
 
-LEAST = """\
-question least "The smallest share of C4 that keeps the loss"
-uses      loss : dcpt.share
-given     T >= 0                       "tolerated relative rise of the loss"
-given     L0 > 0       unit nat/token  "loss on C4 alone"
-choose    r in [0, 1]                  "share of C4"
-minimize  r
-subject to loss(r) <= (1 + T)*L0  "loss"
-"""
 LARGE = """\
 pipeline large "The largest model from smaller ones"
 given     N_target > 0          unit param
@@ -145,13 +136,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def left(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit code of a command, and its messages."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    return int(stop.value.code or 0), capsys.readouterr().err
-
-
 @pytest.mark.parametrize("case", cases("commands"), ids=lambda case: case["run"])
 def test_a_mistake_on_the_command_line_is_answered_with_the_right_advice(
     case: dict[str, Any],
@@ -160,7 +144,7 @@ def test_a_mistake_on_the_command_line_is_answered_with_the_right_advice(
     capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.chdir(folder)
-    code, said = left(shlex.split(case["run"]), capsys)
+    code, _, said = exit_of(shlex.split(case["run"]), capsys)
 
     assert code == case["exit"]
     assert case["says"] in said
@@ -176,7 +160,7 @@ def test_a_mistake_in_a_table_is_found_at_its_place(
 ):
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(case["text"], encoding="utf-8")
-    code, said = left(["fit", "dcpt.share", "t.csv", "--starts", "4"], capsys)
+    code, _, said = exit_of(["fit", "dcpt.share", "t.csv", "--starts", "4"], capsys)
 
     assert code == 3 and said.count("error[") == 1
     assert f"--> {case['place']}\n" in said and case["says"] in said
@@ -193,7 +177,7 @@ def test_a_mistake_in_a_sweep_is_found_at_its_place(
     assert case["old"] in COMMANDS["sweep"]
     text = COMMANDS["sweep"].replace(case["old"], case["new"], 1)
     Path("s.toml").write_text(text, encoding="utf-8")
-    code, said = left(["run", "s.toml", "--dry-run"], capsys)
+    code, _, said = exit_of(["run", "s.toml", "--dry-run"], capsys)
 
     assert code == 3 and said.count("error[") == 1
     assert f"--> {case['place']}\n" in said and case["says"] in said

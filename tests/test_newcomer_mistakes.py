@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mistaken_commands import LEAST, exit_of
 
-from lawdsl import cli
 from lawdsl.core.quantities import UnreadableQuantity, parse_quantities
-from lawdsl.language.foreign_latex import from_latex
+from lawdsl.language.foreign.latex import from_latex
 from lawdsl.runners.sweeps.meant_values import meant_parts, meant_runs
 
 LOSS = (("nat", 1), ("token", -1))
@@ -21,28 +21,12 @@ variable D > 0 unit token
 parameter E, A, alpha > 0
 L = E + A/N^alpha + A/D^alpha unit nat/token
 """
-LEAST = """\
-question least "The smallest share of C4 that keeps the loss"
-uses      loss : dcpt.share
-given     T >= 0                       "tolerated relative rise of the loss"
-given     L0 > 0       unit nat/token  "loss on C4 alone"
-choose    r in [0, 1]                  "share of C4"
-minimize  r
-subject to loss(r) <= (1 + T)*L0  "loss"
-"""
 PIPELINE = """\
 pipeline large "The largest model from smaller ones"
 given     N_target > 0  unit param
 step      mixing.size  by r  where phase == "end"  at N = N_target
 """
 SHARE = "loss.E=2 loss.C=0.5 loss.gamma=0.5 loss.epsilon=0.05".split()
-
-
-def left(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        cli.main(arguments)
-    printed = capsys.readouterr()
-    return int(stop.value.code or 0), printed.out, printed.err
 
 
 @pytest.fixture
@@ -69,7 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_tolerance_of_per_cent_without_its_sign_is_asked_about(
     written: str, says: str, here: Path, capsys: pytest.CaptureFixture[str]
 ):
-    _, out, err = left(["solve", "least.law", *SHARE, "L0=2.5", written, "-q"], capsys)
+    _, out, err = exit_of(["solve", "least.law", *SHARE, "L0=2.5", written, "-q"], capsys)
     assert out.startswith("least: ") and "error[" not in err
     assert says in err and ("F0521" in err) == bool(says)
 
@@ -121,7 +105,7 @@ def test_a_table_under_another_name_or_in_bytes(
     capsys: pytest.CaptureFixture[str],
 ):
     (here / name).write_text(text, encoding="utf-8")
-    exit_code, _, said = left(["fit", "mine.law", name], capsys)
+    exit_code, _, said = exit_of(["fit", "mine.law", name], capsys)
     assert exit_code == 3 and said.count("error[") == 1
     assert f"error[{code}]" in said and f"--> {place}\n" in said and help in said
 
@@ -131,10 +115,10 @@ def test_a_pipeline_is_fixed_and_read_by_the_same_command(
 ):
     law = "law small\nvariable N > 0\nparameter A > 0\nL = A/N\nrequire ∂L/∂N < 0\n"
     (here / "small.law").write_text(law, encoding="utf-8")
-    code, out, said = left(["check", "--fix", "large.law"], capsys)
+    code, out, said = exit_of(["check", "--fix", "large.law"], capsys)
     assert code == 0 and out == "large.law: no mistakes\n"
     assert said.startswith("fixed large.law:3:") and "error[" not in said
-    code, out, said = left(["check", "--fix", "large.law", "small.law", "-q"], capsys)
+    code, out, said = exit_of(["check", "--fix", "large.law", "small.law", "-q"], capsys)
     assert code == 0 and out.startswith("large.law: no mistakes\n") and "PROVED" in out
 
 

@@ -51,7 +51,7 @@ def import_formula(
     NumPy, PyTorch or JAX. All names that are not variables are parameters. In Python,
     lawdsl.Law.from_sympy(expression, name="my_law") converts a SymPy expression.
     """
-    from lawdsl.language.foreign_formula import read_foreign_formula
+    from lawdsl.language.foreign.formula import read_foreign_formula
     from lawdsl.language.new_law import chosen_variables, law_text
 
     name = name.removesuffix(".law")

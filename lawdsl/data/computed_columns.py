@@ -92,7 +92,7 @@ def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
     if source.isidentifier():
         return None  # a name, which is no formula
     try:
-        from lawdsl.language.foreign_formula import read_foreign_formula  # loads the parser
+        from lawdsl.language.foreign.formula import read_foreign_formula  # loads the parser
 
         formula = read_foreign_formula(source).formula
     except LawdslError:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
-from lawdsl.language.foreign_characters import spelled
+from lawdsl.language.foreign.characters import spelled
 from lawdsl.language.keywords import GREEK, STATEMENTS
 
 LOOKALIKES = str.maketrans(

@@ -11,14 +11,14 @@ from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.compared_units import warn_of_compared
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
-from lawdsl.language.foreign_functions import PRODUCTS
-from lawdsl.language.foreign_units import advice_on, prefix_of, spelled_out
+from lawdsl.language.foreign.functions import PRODUCTS
+from lawdsl.language.foreign.units import advice_on, prefix_of, spelled_out
+from lawdsl.language.mistakes.unknown_functions import unknown_function
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
 from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
-from lawdsl.language.unknown_functions import unknown_function
 
 
 def check_formula(

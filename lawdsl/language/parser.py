@@ -39,19 +39,14 @@ from lawdsl.language.tree import (
 )
 
 if TYPE_CHECKING:
-    from lawdsl.language import (
-        foreign_functions,
-        foreign_lines,
-        suggestions,
-        syntax_errors,
-        whole_lines,
-    )
+    from lawdsl.language.foreign import functions as foreign_functions, lines as foreign_lines
+    from lawdsl.language.mistakes import suggestions, syntax_errors, whole_lines
 else:  # they explain mistakes, of which most texts have none
-    foreign_functions = lazy_module("lawdsl.language.foreign_functions")
-    foreign_lines = lazy_module("lawdsl.language.foreign_lines")
-    suggestions = lazy_module("lawdsl.language.suggestions")
-    syntax_errors = lazy_module("lawdsl.language.syntax_errors")
-    whole_lines = lazy_module("lawdsl.language.whole_lines")
+    foreign_functions = lazy_module("lawdsl.language.foreign.functions")
+    foreign_lines = lazy_module("lawdsl.language.foreign.lines")
+    suggestions = lazy_module("lawdsl.language.mistakes.suggestions")
+    syntax_errors = lazy_module("lawdsl.language.mistakes.syntax_errors")
+    whole_lines = lazy_module("lawdsl.language.mistakes.whole_lines")
 
 MAX_MISTAKES_IN_LINE = 20  # that are corrected together
 MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a correction

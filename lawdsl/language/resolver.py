@@ -19,7 +19,7 @@ from lawdsl.language.fix_and_tie import fix_and_tie, starts_of_free
 from lawdsl.language.formula_sizes import check_sizes, sizes_of
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.measures import check_measures
-from lawdsl.language.misdeclared import corrected
+from lawdsl.language.mistakes.misdeclared import corrected
 from lawdsl.language.objective import (
     check_grid,
     check_objective,

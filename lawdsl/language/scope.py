@@ -17,8 +17,8 @@ from lawdsl.core.diagnostics import (
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
-from lawdsl.language.likely_declarations import likely_declaration
-from lawdsl.language.meant_names import MeantName, dotted, meant_formula
+from lawdsl.language.mistakes.likely_declarations import likely_declaration
+from lawdsl.language.mistakes.meant_names import MeantName, dotted, meant_formula
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 

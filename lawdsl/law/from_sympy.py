@@ -12,7 +12,7 @@ import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import size_limits, tree
-from lawdsl.language.foreign_formula import DEFAULT_OUTPUTS
+from lawdsl.language.foreign.formula import DEFAULT_OUTPUTS
 from lawdsl.language.keywords import FUNCTIONS, ascii_name
 from lawdsl.language.new_law import USUAL_VARIABLES, chosen_variables, law_text
 from lawdsl.language.tree import Formula

@@ -10,7 +10,7 @@ from lark import Token
 
 from lawdsl.core.units import known
 from lawdsl.language.keywords import RESERVED, SIGNS
-from lawdsl.language.loose_words import (
+from lawdsl.language.mistakes.loose_words import (
     INFINITE,
     JOINING,
     LOGNORMAL,

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from lawdsl.core.diagnostics import Edit, Span
-from lawdsl.language.foreign_functions import IMPORTED
+from lawdsl.language.foreign.functions import IMPORTED
 from lawdsl.language.keywords import KEYWORDS
-from lawdsl.language.whole_lines import STRING, Line, Meant
+from lawdsl.language.mistakes.whole_lines import STRING, Line, Meant
 
 TITLES = ("title", "description", "desc", "doc", "docs", "summary", "about", "caption", "subtitle")
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from lawdsl.core.diagnostics import Edit
 from lawdsl.core.units import known
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
+from lawdsl.language.foreign.spellings import Explanation, closing_bracket, inserting, replacing
 from lawdsl.language.keywords import KEYWORDS, SECTIONS, SIGNS
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
 
 OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")

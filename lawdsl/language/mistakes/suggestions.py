@@ -16,8 +16,8 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import FUNCTIONS, INSTEAD, RESERVED, SIGNS, ascii_name
-from lawdsl.language.loose_reading import candidates
-from lawdsl.language.loose_words import EACH, RELATIONS, STEMS, index_of, joined
+from lawdsl.language.mistakes.loose_reading import candidates
+from lawdsl.language.mistakes.loose_words import EACH, RELATIONS, STEMS, index_of, joined
 
 MAX_WORDS, MAX_CHARACTERS = 120, 600
 """Of a line for which a suggestion is looked for."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import tree
-from lawdsl.language.foreign_conditions import COMMA, closing, parts_of
-from lawdsl.language.foreign_functions import MODULES, filled, renamed
+from lawdsl.language.foreign.conditions import COMMA, closing, parts_of
+from lawdsl.language.foreign.functions import MODULES, filled, renamed
 from lawdsl.language.keywords import (
     DEFINING,
     FUNCTIONS,
@@ -22,8 +22,8 @@ from lawdsl.language.keywords import (
     function_named,
     intended_statement,
 )
+from lawdsl.language.mistakes.whole_lines import STRING, Line, Meant, place
 from lawdsl.language.printer import print_formula
-from lawdsl.language.whole_lines import STRING, Line, Meant, place
 
 FORMULA_WORDS = (*DEFINING, *"formula equation expr expression prediction compute yields".split())
 """Words before the formula of a law, with or without its name."""

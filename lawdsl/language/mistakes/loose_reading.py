@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from lark import Token
 
-from lawdsl.language.foreign_claims import grid_of
-from lawdsl.language.loose_declarations import declaration, definition, index, setting
-from lawdsl.language.loose_words import (
+from lawdsl.language.foreign.claims import grid_of
+from lawdsl.language.mistakes.loose_declarations import declaration, definition, index, setting
+from lawdsl.language.mistakes.loose_words import (
     AND,
     EACH,
     INFINITE,

@@ -12,9 +12,9 @@ from lark import Token
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, UNITS, known
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
-from lawdsl.language.unquoted_values import text_in_condition
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.unquoted_values import text_in_condition
 
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from lawdsl.core.units import canonical
 from lawdsl.language.keywords import KEYWORDS
-from lawdsl.language.whole_lines import Line, Meant, place
+from lawdsl.language.mistakes.whole_lines import Line, Meant, place
 
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lawdsl.language.keywords import ORDERS, SUPERSCRIPTS
-from lawdsl.language.whole_lines import Line, Meant
+from lawdsl.language.mistakes.whole_lines import Line, Meant
 
 SIGN = r"(?:∂|\\partial|\bd|\bdel)"
 RAISED = r"(?:\s*(?:\^|\*\*)\s*\{?\s*([2-9])(?:\s*\})?|([²³⁴⁵⁶⁷⁸⁹])|([2-9]))"

@@ -9,7 +9,7 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
 
 EQUALITIES = ("=", "!=", "==", "≠")
 

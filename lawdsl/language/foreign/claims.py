@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterator
 
-from lawdsl.language.foreign_conditions import COMMA, parts_of
-from lawdsl.language.foreign_declarations import NUMBER, bound_in_words
-from lawdsl.language.whole_lines import Line, Meant
+from lawdsl.language.foreign.conditions import COMMA, parts_of
+from lawdsl.language.foreign.declarations import NUMBER, bound_in_words
+from lawdsl.language.mistakes.whole_lines import Line, Meant
 
 INFINITE = r"(?:oo|inf\w*|Inf\w*|np\.inf|math\.inf|∞|\\infty)"
 RELATED = re.compile(r"\s*(?:==?|->|→|is|\\to)\s*")

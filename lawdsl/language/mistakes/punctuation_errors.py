@@ -10,10 +10,10 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.declaration_errors import TYPES, WHOLE
-from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.foreign_spellings import Explanation, inserting, replacing
-from lawdsl.language.loose_words import joined
+from lawdsl.language.foreign.spellings import Explanation, inserting, replacing
+from lawdsl.language.mistakes.declaration_errors import TYPES, WHOLE
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.loose_words import joined
 
 
 def _text_without_quotes(p: ParseFailure) -> Explanation | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lawdsl.language.foreign_conditions import COMMA, closing, parts_of
-from lawdsl.language.foreign_functions import ATOM
-from lawdsl.language.whole_lines import Line, Meant
+from lawdsl.language.foreign.conditions import COMMA, closing, parts_of
+from lawdsl.language.foreign.functions import ATOM
+from lawdsl.language.mistakes.whole_lines import Line, Meant
 
 ARGUMENTS = r"[\[(]\s*([A-Za-z_][\w\s,:=.*]*?)\s*[\])]"
 DEFINITIONS = (

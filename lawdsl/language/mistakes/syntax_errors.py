@@ -9,9 +9,7 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.core.enumerations import disjunction
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.declaration_errors import DECLARATION_RULES
-from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.foreign_spellings import (
+from lawdsl.language.foreign.spellings import (
     FOREIGN_RULES,
     Explanation,
     closing_bracket,
@@ -35,9 +33,11 @@ from lawdsl.language.keywords import (
     section_of_text,
     statements_of,
 )
-from lawdsl.language.piecewise_errors import equality_in_condition, piecewise
-from lawdsl.language.punctuation_errors import PUNCTUATION_RULES, relation_spelling
-from lawdsl.language.statement_errors import STATEMENT_RULES
+from lawdsl.language.mistakes.declaration_errors import DECLARATION_RULES
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.piecewise_errors import equality_in_condition, piecewise
+from lawdsl.language.mistakes.punctuation_errors import PUNCTUATION_RULES, relation_spelling
+from lawdsl.language.mistakes.statement_errors import STATEMENT_RULES
 
 
 def unexpected(

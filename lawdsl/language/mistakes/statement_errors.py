@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.foreign_claims import grid_of
-from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
+from lawdsl.language.foreign.claims import grid_of
+from lawdsl.language.foreign.spellings import Explanation, closing_bracket, inserting, replacing
 from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
-from lawdsl.language.loose_words import joined
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.loose_words import joined
 
 CONDITIONALS = ("where", "if", "when", "whenever", "with", "given", "provided", "assuming", "while")
 BESIDE_FINITE = ("defined", "bounded", "exists", "real", "continuous", "valid", "is_finite")

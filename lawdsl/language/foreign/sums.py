@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lawdsl.language.foreign_functions import MODULES, PRODUCTS
-from lawdsl.language.whole_lines import Line, Meant, place
+from lawdsl.language.foreign.functions import MODULES, PRODUCTS
+from lawdsl.language.mistakes.whole_lines import Line, Meant, place
 
 OPERAND = r"([A-Za-z_]\w*(?:\[[\w, :]*\])?)"
 CALL = re.compile(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lawdsl.language.whole_lines import MAX_CHARACTERS
+from lawdsl.language.mistakes.whole_lines import MAX_CHARACTERS
 
 OPENERS, CLOSERS = "([{", ")]}"
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

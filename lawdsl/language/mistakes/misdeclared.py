@@ -14,7 +14,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.declarations import names_in
-from lawdsl.language.foreign_functions import PRODUCTS
+from lawdsl.language.foreign.functions import PRODUCTS
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Definition, Statement

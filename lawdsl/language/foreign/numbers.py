@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from lawdsl.core.units import PREFIXES, UNITS, canonical
-from lawdsl.language.foreign_declarations import DECLARATIONS
-from lawdsl.language.foreign_units import advice_on, prefixed
-from lawdsl.language.whole_lines import Line, Meant
+from lawdsl.language.foreign.declarations import DECLARATIONS
+from lawdsl.language.foreign.units import advice_on, prefixed
+from lawdsl.language.mistakes.whole_lines import Line, Meant
 
 # Units
 

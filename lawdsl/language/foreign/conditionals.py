@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lawdsl.language.foreign_conditions import (
+from lawdsl.language.foreign.conditions import (
     CLOSERS,
     COMMA,
     ELSEWHERE,
@@ -24,7 +24,7 @@ from lawdsl.language.foreign_conditions import (
     parts_of,
     written,
 )
-from lawdsl.language.whole_lines import TOLD, Line, Meant, place
+from lawdsl.language.mistakes.whole_lines import TOLD, Line, Meant, place
 
 FUNCTIONS = (
     "IF|If|if|IIF|iif|IFS|ifelse|ifElse|if_else|fifelse|where|select|Which|cond|Cond|case|cases|"

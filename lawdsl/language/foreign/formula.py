@@ -14,8 +14,8 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import tree
-from lawdsl.language.foreign_latex import from_latex, is_latex
-from lawdsl.language.foreign_pieces import RELATIONS, ForeignToken, with_pieces
+from lawdsl.language.foreign.latex import from_latex, is_latex
+from lawdsl.language.foreign.pieces import RELATIONS, ForeignToken, with_pieces
 from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, ascii_name, did_you_mean
 from lawdsl.language.new_law import stated_domains
 from lawdsl.language.parser import parse

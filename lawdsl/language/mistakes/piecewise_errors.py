@@ -8,9 +8,9 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.foreign_spellings import Explanation, replacing
-from lawdsl.language.loose_words import joined
+from lawdsl.language.foreign.spellings import Explanation, replacing
+from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.loose_words import joined
 
 FORM = "`if r > 0.1 then … else …`"
 OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
