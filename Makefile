@@ -23,6 +23,7 @@ slow: $(VENV)/.tested
 
 bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_engine.py
+	$(BIN)/python tests/benchmarks/bench_many_fits.py
 	$(BIN)/python tests/benchmarks/optima.py
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 	$(BIN)/python tests/benchmarks/bench_answers.py

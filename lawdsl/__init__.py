@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lawdsl.designing.design import design
     from lawdsl.designing.runs.records import Design
     from lawdsl.fitting.fit import fit
+    from lawdsl.fitting.fit_many import fit_many
+    from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit
     from lawdsl.law.law import Law, load
@@ -52,6 +54,7 @@ _HOMES = {
     "ExtrapolationWarning": "lawdsl.core.warning_categories",
     "Fit": "lawdsl.fitting.result",
     "Fits": "lawdsl.fitting.result_by_label",
+    "FitsByGroup": "lawdsl.fitting.fits_by_group",
     "Law": "lawdsl.law.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.core.diagnostics",
@@ -62,6 +65,7 @@ _HOMES = {
     "compare": "lawdsl.comparing.compare",
     "design": "lawdsl.designing.design",
     "fit": "lawdsl.fitting.fit",
+    "fit_many": "lawdsl.fitting.fit_many",
     "load": "lawdsl.law.law",
     "load_fit": "lawdsl.fitting.result_by_label",
     "run_pipeline": "lawdsl.pipelines.run",
@@ -76,6 +80,7 @@ _PRESENTERS = {
     "plot": "lawdsl.figures.draw:draw",
     "report": "lawdsl.reporting.report.write:report",
     "text": "lawdsl.reporting.documents.document_of:text",
+    "torch": "lawdsl.exporting.torch_module:to_torch",
 }
 """Display of a public record -> its function."""
 
@@ -92,6 +97,7 @@ __all__ = [
     "ExtrapolationWarning",
     "Fit",
     "Fits",
+    "FitsByGroup",
     "Law",
     "LawdslError",
     "NotTrustedWarning",
@@ -101,6 +107,7 @@ __all__ = [
     "compare",
     "design",
     "fit",
+    "fit_many",
     "load",
     "load_fit",
     "run_pipeline",

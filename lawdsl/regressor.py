@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit import fit_with
 from lawdsl.fitting.options import AUTO, FitOptions
+from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.law.law import Law, load
 
@@ -42,7 +42,9 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         law: a law, or the name or path of one.
         columns: variable of the law -> column, by name or by position, where they differ. Without
-            it an array has the law's variables as columns, in the law's order, and no others.
+            it an array has the law's variables as columns, in the law's order, and no others. For a
+            law with index sets also set -> column of labels, patterns such as `"r_*"` for data
+            frames, and elements by position for arrays: {"validation": 0, "r[web]": 1, …}.
         starts: how many starts the engine chooses, `"declared"`, or one start.
         objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
             squared(raw), absolute(log), quantile(log) and so on.
@@ -65,6 +67,9 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         parameters_: parameter -> fitted value, in the law's units.
         n_features_in_: the number of columns of X.
         feature_names_in_: their names, where X was a data frame.
+
+    For a law with index sets each row of X has a label for each of its outputs, in a column such as
+    `validation`, and y its one loss. Labels that were not fitted cannot be predicted.
 
     A data frame may have columns that the law does not need, also of text; a header such as `N
     [Mparam]` gives a unit, which is converted. A fit that is not trusted raises a
@@ -120,11 +125,14 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: arrays of the wrong shape or kind.
         """
         law = self.law if isinstance(self.law, Law) else load(self.law)
-        refuse_indices(law, "a regressor predicts one number", "fit it with `lawdsl.fit`")
         if _named(X):
             X, y = validate_data(self, X, y, skip_check_array=True)
             y = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
             check_consistent_length(X, y)
+        elif law.indexed:  # an array of objects, if labels are texts
+            X, y = validate_data(
+                self, X, y, dtype=None, ensure_all_finite="allow-nan", y_numeric=True
+            )
         else:
             fixed = {*(self.fix or {}), *(self.tie or {})}
             least = max(1, sum(q.name not in fixed for q in law.parameters))
@@ -133,9 +141,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not hasattr(self, "feature_names_in_"):
             self._names = _names(law, self.n_features_in_, self.columns)
+        bound = {} if law.indexed and not _named(X) else self.columns or {}
         table, target = _with_target(self._table(X), np.asarray(y, dtype=np.float64))
         weights = None if sample_weight is None else _weights(sample_weight, len(table))
-        bindings = {v: _name(table, column) for v, column in (self.columns or {}).items()}
+        bindings = {v: _name(table, column) for v, column in bound.items()}
         changes = LawChanges.of(
             settings=self.settings, without=self.without, fix=self.fix, tie=self.tie
         )
@@ -172,12 +181,16 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: other columns than those fitted.
         """
         check_is_fitted(self)
+        indexed = isinstance(self.fit_, Fits)
         if _named(X):
             X = validate_data(self, X, reset=False, skip_check_array=True)
+        elif indexed:
+            X = validate_data(self, X, reset=False, dtype=None, ensure_all_finite="allow-nan")
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64)
         # cross-validation holds out the ends of ranges as a matter of course
-        return self.fit_.predict_with_warnings(self._table(X))[0]
+        values: Array = self.fit_.predict_with_warnings(self._table(X))[0]
+        return values
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -190,7 +203,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if _named(X):
             return read_table(X)
         names = getattr(self, "feature_names_in_", None)
-        return read_table(dict(zip(self._names if names is None else names, X.T, strict=True)))
+        columns = X.T if X.dtype.kind == "f" else map(_cells, X.T)
+        return read_table(dict(zip(self._names if names is None else names, columns, strict=True)))
 
 
 def _named(X: Any) -> bool:
@@ -201,7 +215,11 @@ def _named(X: Any) -> bool:
 
 
 def _names(law: Law, count: int, columns: Mapping[str, str | int] | None) -> list[str]:
-    """The names of an array's columns: the law's variables, or x0, x1, … if they are bound."""
+    """The names of an array's columns: the law's variables, or x0, x1, … if they are bound; of a law
+    with index sets what is bound to them, as in `r[web]`.
+    """
+    if law.indexed:
+        return _names_of_elements(law, count, columns or {})
     if columns:
         return [f"x{i}" for i in range(count)]
     names = [q.name for q in law.variables]
@@ -212,6 +230,27 @@ def _names(law: Law, count: int, columns: Mapping[str, str | int] | None) -> lis
             f"say which is which: columns={{{names[0]!r}: 0}}"
         )
     return names
+
+
+def _names_of_elements(law: Law, count: int, columns: Mapping[str, str | int]) -> list[str]:
+    """The names of an array's columns, for a law with index sets."""
+    names = [f"x{i}" for i in range(count)]
+    for name, column in columns.items():
+        if not (isinstance(column, int) and 0 <= column < count):
+            raise ValueError(f"X has {count} feature(s) without names: unknown column {column!r}")
+        names[column] = name
+    if not columns:
+        message = f"`{law.name}` has index sets: give a data frame, or say which columns of X have"
+        raise ValueError(f"{message} its variables and labels: columns={{'r[web]': 0, …}}")
+    return names
+
+
+def _cells(column: NDArray[Any]) -> Any:
+    """A column of an array of objects: numbers if all are, else texts."""
+    try:
+        return np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return [str(cell) for cell in column]
 
 
 def _name(table: Table, column: str | int) -> str:

@@ -90,7 +90,7 @@ def test_arrays_broadcast_and_scalars_give_a_scalar():
 
 
 def test_tensors_keep_their_type_and_gradient():
-    made = module(fitted("chinchilla").to_torch())
+    made = module(fitted("chinchilla").export("torch"))
     N = torch.tensor([1e8, 1e9], dtype=torch.float32, requires_grad=True)
     loss = made.predict(N, 1e10)
     assert loss.dtype == torch.float32
@@ -205,7 +205,7 @@ def test_gradients_of_the_python_module_and_of_torch_are_the_exact_derivatives(n
     for k, found in enumerate(one_by_one(made.gradient, at, POINTS)):
         assert found == pytest.approx({n: x[k] for n, x in by_variable.items()}, rel=SLOPE_RTOL)
     tensors = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
-    made = module(fit.to_torch())
+    made = module(fit.export("torch"))
     parameters = {
         n: torch.tensor(x, dtype=torch.float64, requires_grad=True)
         for n, x in made.PARAMETERS.items()
@@ -277,7 +277,7 @@ def test_gradients_by_label_are_the_same_in_python_and_pytorch(name: str):
         assert set(found) == set(expected)
         for name_of, slopes in expected.items():
             close(found[name_of], slopes, SLOPE_RTOL)
-    made = module(fits.to_torch())
+    made = module(fits.export("torch"))
     inputs = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
     parameters = {n: at_each_point(x) for n, x in made.PARAMETERS.items()}
     made.predict(**inputs, **at.labels, parameters=parameters).sum().backward()

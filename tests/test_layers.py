@@ -112,8 +112,13 @@ def test_the_numerical_stages_of_a_fit_do_no_algebra():
     assert bad == {}
 
 
-def test_nothing_imports_torch():
-    assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]
+def test_only_modules_of_pytorch_import_it_and_nothing_imports_these():
+    """`to_torch` loads them by name, when it is called."""
+    own = [p for p in MODULES if p.match("exporting/torch_*.py")]
+    assert len(own) == 3
+    assert [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))] == own
+    others = [p for p in MODULES if p not in own]
+    assert not [p for p in others if any("exporting.torch_" in n for n in imports(p))]
 
 
 RUNNERS = ROOT.parent / "runners"

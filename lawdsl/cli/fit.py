@@ -28,6 +28,7 @@ from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
+    from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.language.law_changes import LawChanges
 
 
@@ -46,6 +47,18 @@ priors = click.option(
 @click.argument("data")
 @columns
 @click.option("-o", "--output", metavar="FIT.json", help="Write the fit to this file.")
+@click.option(
+    "--by",
+    metavar="COLUMN[,COLUMN]",
+    help="Fit the rows of each group separately: those with equal cells in the columns.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="With --by: the number of processes that share the fits.",
+)
 @fit_options("where", "starts")
 @click.option(
     "--start",
@@ -78,6 +91,8 @@ def fit(
     law: str,
     data: str,
     output: str | None,
+    by: str | None,
+    processes: int,
     options: Mapping[str, Any],
     start: tuple[str, ...],
     priors: tuple[str, ...],
@@ -97,34 +112,46 @@ def fit(
     law at the fitted values, and reports problems of the fit. If the residuals have a pattern, it
     also fits the shipped laws of the same variables, and names those without a pattern.
 
-    The exit code is 1 if the fit is not trusted; the file is written nevertheless.
+    With --by, each group of rows has its own fit, and the command prints one row for each. A group that
+    cannot be fitted does not end the others.
+
+    The exit code is 1 if a fit is not trusted, or a group was not fitted; the file is written nevertheless.
     """
     postpone_unused_parts()
     from lawdsl.comparing.rival_laws import with_rival_laws
     from lawdsl.fitting.fit import fit_with
+    from lawdsl.fitting.fit_many import fit_groups
+    from lawdsl.fitting.preparation.prepare import symmetries_of
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.law.law import load
-    from lawdsl.proof.identifiability import findings, freedom
+    from lawdsl.proof.identifiability import findings
     from lawdsl.reporting.fits import show_fits
     from lawdsl.reporting.terminal import console, print_diagnostics, show_fit
 
     # before the fit, which may take minutes and would be lost
     if output:
         check_writable(Path(output))
+    if by is not None and plot is not None:
+        raise click.UsageError("--plot draws one fit, and --by makes many")
+    if by is None and processes > 1:
+        raise click.UsageError("--processes share the fits of groups: say which, --by COLUMN")
     read = replace(changes, priors=priors).apply(load(law))
     # the labels of index sets are known from a table only, and priors may determine what no rows
     # can
     is_known = not (as_json or read.indexed or read.priors)
-    earlier = findings(read, freedom(read), "error") if is_known else []
+    earlier = findings(read, symmetries_of(read), "error") if is_known else []
     print_diagnostics(earlier)  # before a search for values that may have no meaning
     cheaper = "fewer --starts or --resamples take less"
     with (
-        progress(quiet or as_json, "starts") as report,
+        progress(quiet or as_json, "groups" if by else "starts") as report,
         cpu_limit(time_limit, "the fit", cheaper),
     ):
         starts = numbers(start, "--start") if start else _count(options["starts"])
-        record = FitOptions(**{**options, "starts": starts}, progress=report)
+        record = FitOptions(**{**options, "starts": starts}, progress=None if by else report)
+        if by is not None:
+            groups = fit_groups(read, data, _columns(by), record, processes, report)
+            return _finish_groups(groups, output, as_json)
         fitted_law = fit_with(read, data, record)
         if isinstance(fitted_law, Fit):
             fitted_law = with_rival_laws(
@@ -154,6 +181,36 @@ def fit(
         plot=plot,
         record=fitted_law,
     )
+
+
+def _columns(by: str) -> tuple[str, ...]:
+    """The columns of `--by`.
+
+    Raises:
+        click.UsageError: an empty name.
+    """
+    columns = tuple(column.strip() for column in by.split(","))
+    if not all(columns):
+        raise click.UsageError("--by names a column, or several with commas between them")
+    return columns
+
+
+def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool) -> int:
+    """Write and print the fits of many groups."""
+    from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
+    from lawdsl.reporting.terminal import console
+
+    if output:
+        fits.save(output)
+
+    def printed() -> None:
+        show_fits_by_group(fits, console())
+        if output:
+            print_message(f"wrote {output}")
+
+    ok = fits.verdict != "not trusted"
+    result = fits.to_json() if as_json else None
+    return finish("fit", result, findings_by_group(fits), ok=ok, as_json=as_json, show=printed)
 
 
 def _count(starts: str) -> int | str:

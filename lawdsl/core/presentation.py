@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.optional_packages import needs
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 
 _homes: dict[str, str] = {}
@@ -137,9 +138,24 @@ class Exportable:
         """A Python module on NumPy arrays."""
         return self.export("numpy", **options)
 
-    def to_torch(self, **options: Any) -> str:
-        """A Python module on PyTorch tensors, which passes gradients on."""
-        return self.export("torch", **options)
+    def to_torch(self, **options: Any) -> Any:
+        """A `torch.nn.Module` that predicts, passes gradients on, and can be trained on.
+
+        The text of a Python module that needs PyTorch alone is `export("torch")`.
+
+        Args:
+            options: `dtype`, torch.float64 by default, and `device`.
+
+        Returns:
+            A `lawdsl.exporting.torch_module.LawModule`. Its trained parameters are the
+            unconstrained coordinates of the fit, so that every step stays inside the domains.
+
+        Raises:
+            LawdslError: PyTorch is not installed (R0101); a law with a parameter that has no value
+                (E0102).
+        """
+        needs("torch")
+        return presenter("torch")(self, **options)
 
     def to_jax(self, **options: Any) -> str:
         """A Python module on JAX arrays, for `jit`, `grad` and `vmap` too."""

@@ -245,7 +245,7 @@ def _errors(part: Fit, law: Law, made: Exported, level: float) -> Errors:
     assert spread is not None
     return Errors(
         spread.names,
-        tuple(_terms(law, made, spread.names)),
+        tuple(elements_of(law, made, spread.names)),
         tuple(tuple(map(float, row)) for row in spread.sqrt_factor),
         tuple(tuple(map(float, row)) for row in spread.null_space),
         tuple(map(float, spread.scale)),
@@ -255,8 +255,14 @@ def _errors(part: Fit, law: Law, made: Exported, level: float) -> Errors:
     )
 
 
-def _terms(law: Law, made: Exported, names: Sequence[str]) -> Iterator[tuple[Term, ...]]:
-    """For each free parameter, the elements that move with it."""
+def elements_of(law: Law, made: Exported, names: Sequence[str]) -> Iterator[tuple[Term, ...]]:
+    """For each free parameter, the elements that move with it.
+
+    Args:
+        law: the law, at the labels of a fit.
+        made: the content of its export.
+        names: the free parameters.
+    """
     if not made.indexed:
         for name in names:
             yield (Term(1.0, name, ()),)

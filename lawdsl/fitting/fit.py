@@ -18,7 +18,7 @@ from lawdsl.core.losses import can_be_asymmetric
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
-from lawdsl.fitting.fit_by_label import fit_many
+from lawdsl.fitting.fit_by_label import fit_labels
 from lawdsl.fitting.fit_single import fit_one
 from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
 from lawdsl.fitting.result import Fit
@@ -165,7 +165,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     chosen = objective_of(law, options)
     rows = read_table(table, options.columns)
     law = with_settings_of(law, rows)
-    fit_rows = fit_many if law.indexed else fit_one
+    fit_rows = fit_labels if law.indexed else fit_one
     return fit_rows(law, rows, chosen, options)
 
 

@@ -32,7 +32,7 @@ from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 
-def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
+def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
     """Fit a law with index sets to a table.
 
     Args:

@@ -22,7 +22,11 @@ from lawdsl.fitting.intervals.compute_intervals import check_method
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
-from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
+from lawdsl.fitting.preparation.prepare import (
+    prepare,
+    symmetries_of,
+    unidentifiable_directions,
+)
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.prior_effects import PlainFit, check_usable, plain_fit
 from lawdsl.fitting.problem import Problem
@@ -32,7 +36,7 @@ from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
-from lawdsl.proof.identifiability import Freedom, freedom
+from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
@@ -155,10 +159,16 @@ def fit_task(
         ).apply(law)
         prepared = prepare(law)
         problem = problem_on(prepared, runs, objective)
-    symmetries = freedom(law)
     breaks = inflections(law, table, runs, requested_runs(options.run)) if options.claims else ()
     return FitTask(
-        law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)
+        law,
+        prepared,
+        problem,
+        runs,
+        symmetries_of(law),
+        options,
+        chosen_parameter,
+        tuple(breaks),
     )
 
 

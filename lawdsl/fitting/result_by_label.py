@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
@@ -25,6 +25,7 @@ from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
+    FITS_BY_GROUP_SCHEMA,
     FITS_SCHEMA,
     READERS,
     VERDICTS,
@@ -307,5 +308,9 @@ def fit_of(path: str | Path, text: str | None) -> Fit | Fits:
 
 
 def _either(content: Any) -> Fit | Fits:
+    if isinstance(content, Mapping) and content.get("schema") == FITS_BY_GROUP_SCHEMA:
+        message = "these are the fits of many groups, where one fit is expected"
+        help = "choose a group in Python: lawdsl.FitsByGroup.load(FILE)[GROUP].save('fit.json')"
+        raise LawdslError(Diagnostic("F0108", message, help=help))
     several = isinstance(content, Mapping) and content.get("schema") == FITS_SCHEMA
     return Fits.of_json(content) if several else Fit.of_json(content)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FIT_SCHEMA = 2
 FITS_SCHEMA = "fits 1"  # of a law with index sets
+FITS_BY_GROUP_SCHEMA = "fits by group 1"
 VERDICTS = ("trusted", "caution", "not trusted")
 MAX_FIT_BYTES = 32 * 2**20  # larger files are not read as fits
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -79,19 +80,24 @@ def check_schema(content: Any, schema: int | str) -> None:
         raise ValueError(f"schema {stored!r}")
 
 
-def read(path: Path) -> str:
+def read(path: Path, limit: int | None = None) -> str:
     """The text of a file that may contain a fit.
+
+    Args:
+        path: the path of the file.
+        limit: the largest permitted size, in bytes; MAX_FIT_BYTES by default.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is too large, or not UTF-8.
     """
+    limit = MAX_FIT_BYTES if limit is None else limit
     with path.open("rb") as file:
         # one byte beyond the limit shows that a file is too large, whatever size the file system
         # states
-        content = file.read(MAX_FIT_BYTES + 1)
-    if len(content) > MAX_FIT_BYTES:
-        raise ValueError(f"larger than {MAX_FIT_BYTES // 2**20} MiB")
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"larger than {limit // 2**20} MiB")
     return content.decode("utf-8")
 
 
@@ -112,7 +118,12 @@ def content_of(text: str) -> Any:
     return json.loads(text, parse_constant=_refuse)
 
 
-def load(path: str | Path, build: Callable[[Any], Kept], text: str | None = None) -> Kept:
+def load(
+    path: str | Path,
+    build: Callable[[Any], Kept],
+    text: str | None = None,
+    limit: int | None = None,
+) -> Kept:
     """Read a file and build a record from its content.
 
     Args:
@@ -120,13 +131,14 @@ def load(path: str | Path, build: Callable[[Any], Kept], text: str | None = None
         build: the function from plain data to a record; its exceptions for data of another form
             become LawdslError.
         text: the text of the file, if it has been read.
+        limit: the largest permitted size of the file, in bytes; MAX_FIT_BYTES by default.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.
     """
     help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     try:
-        return build(content_of(read(Path(path)) if text is None else text))
+        return build(content_of(read(Path(path), limit) if text is None else text))
     except LawdslError as error:
         raise LawdslError([replace(d, place=str(path)) for d in error.diagnostics]) from None
     except OSError as error:

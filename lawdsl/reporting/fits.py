@@ -115,10 +115,12 @@ def _show_parameters(fits: Fits, law: Declarations, out: Console) -> None:
                 continue
             if not labels:
                 ends = part.intervals.ends.get(name)
-                scalars.append((name, _cell(part, name), interval_text(*ends) if ends else ""))
+                scalars.append(
+                    (name, parameter_cell(part, name), interval_text(*ends) if ends else "")
+                )
                 continue
             row = matrices.setdefault(sets[0], {}).setdefault(labels[0], {})
-            row[with_subscripts(symbol.name, labels[1:])] = _cell(part, name)
+            row[with_subscripts(symbol.name, labels[1:])] = parameter_cell(part, name)
     if scalars:
         show_rows(["parameter", "value", interval_heading(fits.parts[0].intervals)], scalars, out)
     for over, rows in matrices.items():
@@ -126,7 +128,7 @@ def _show_parameters(fits: Fits, law: Declarations, out: Console) -> None:
     _show_notes(fits, law, part_of, out)
 
 
-def _cell(part: Fit, name: str) -> str:
+def parameter_cell(part: Fit, name: str) -> str:
     """A value with its standard error, or the reason why it has none."""
     if name in part.held:
         fixed = part.held[name]

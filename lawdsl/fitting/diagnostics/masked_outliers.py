@@ -30,6 +30,7 @@ MAX_SUBSETS = 300  # random subsets of as many rows as parameters
 # rows times squared parameters, over all subsets: bounds the time, so that long tables have fewer
 # subsets
 MAX_SUBSET_NUMBERS = 2e8
+MAX_NUMBERS_AT_ONCE = 1_000_000  # in the matrices of the subsets that are solved together
 # residual degrees of freedom: with fewer, half of the rows cannot determine the law
 MIN_MASKED_DOF = 5
 # with more parameters, random subsets without an outlier are too rare
@@ -103,8 +104,10 @@ def _best_half(view: ResidualView) -> Mask:
     for _ in range(CONCENTRATION_STEPS):
         distances = np.abs(view.residual - step @ view.basis.T)
         best = np.argpartition(distances, size - 1, axis=1)[:, :size]
-        step = np.stack(
-            [_least_squares(view.basis[rows_kept], view.residual[rows_kept]) for rows_kept in best]
+        at_once = max(1, MAX_NUMBERS_AT_ONCE // (size * rank))
+        parts = [best[k : k + at_once] for k in range(0, count, at_once)]
+        step = np.concatenate(
+            [_least_squares(view.basis[part], view.residual[part]) for part in parts]
         )
     distances = np.sort(np.abs(view.residual - step @ view.basis.T), axis=1)[:, :size]
     winner = int(np.argmin(np.sum(distances**2, axis=1)))

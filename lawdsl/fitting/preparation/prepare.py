@@ -1,4 +1,7 @@
-"""Law -> PreparedLaw: the stage of a fit in which algebra is performed, or deferred until needed."""
+"""Law -> PreparedLaw: the stage of a fit in which algebra is performed, or deferred until needed.
+
+The algebra of recent laws is kept, since a law is often fitted to many tables.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.core.recent import Recent
 from lawdsl.fitting.preparation.build_problem import (
     compile_law,
     is_computed_on_arrays,
@@ -35,9 +39,13 @@ from lawdsl.fitting.prepared_law import (
 from lawdsl.fitting.problem import Problem
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
-from lawdsl.proof.identifiability import Freedom
+from lawdsl.proof.identifiability import Freedom, freedom
 
 Array = NDArray[np.float64]
+
+KEPT_LAWS = 32
+_prepared: Recent[PreparedLaw] = Recent(KEPT_LAWS)
+_symmetries: Recent[Freedom] = Recent(KEPT_LAWS)
 
 
 def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
@@ -48,6 +56,24 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
         with_priors: whether the fit has the priors of the law. Then a parameter with a prior on its
             logarithm is searched for, not solved for, although the law may be linear in it.
     """
+    key = (law.name, law.digest, with_priors)
+    return _prepared.get(key, lambda: _newly_prepared(law, with_priors))
+
+
+def symmetries_of(law: Law) -> Freedom:
+    """The unidentifiable directions of a law, which no data can determine; unknown for a law with
+    too many parameters.
+
+    Args:
+        law: the law; a law with index sets at its labels.
+    """
+    if is_large(law):
+        return Freedom(certain=False)
+    # what ran out of time is tried again
+    return _symmetries.get((law.name, law.digest), lambda: freedom(law), lambda f: f.certain)
+
+
+def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
     searched = frozenset(p.parameter for p in law.priors if p.log and with_priors)
     forms = cache(partial(compile_law, law, searched=searched))
     factors = cache(partial(solved_factors, law))

@@ -23,6 +23,7 @@ from lawdsl.reporting.documents.recorder import Recorder, recorded
 from lawdsl.reporting.documents.render_html import notebook_html
 from lawdsl.reporting.documents.render_text import text_of
 from lawdsl.reporting.fits import show_fits
+from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
 from lawdsl.reporting.pipelines import show_pipeline
 from lawdsl.reporting.predictions import show_predictions
 from lawdsl.reporting.runs import show_plan
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -108,6 +110,10 @@ def _fits(fits: Fits) -> tuple[Block, ...]:
         *recorded(show_fits, fits),
         *_findings(fits.diagnostics),
     )
+
+
+def _fits_by_group(fits: FitsByGroup) -> tuple[Block, ...]:
+    return (*recorded(show_fits_by_group, fits), *_findings(findings_by_group(fits)))
 
 
 def _check(check: Check) -> tuple[Block, ...]:
@@ -192,6 +198,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Law": _law,
     "Fit": _fit,
     "Fits": _fits,
+    "FitsByGroup": _fits_by_group,
     "Check": _check,
     "Verdict": _verdict,
     "Comparison": _comparison,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -78,6 +79,30 @@ def _parameters_by_label(fits: Fits) -> Columns:
         for name, values in table.items():
             joined[name] += values
     return joined
+
+
+def _groups_of_fits(fits: FitsByGroup) -> Columns:
+    """One row for each group: its labels, parameters with standard errors, objective and verdict."""
+    names, rows = fits.parameter_names, []
+    for group in fits.groups:
+        values, errors = group.printed, group.errors
+        rows.append(
+            {
+                **{"rows": group.rows, "verdict": group.fit.verdict},
+                "findings": ", ".join(dict.fromkeys(d.code for d in group.fit.diagnostics)) or None,
+                "objective": group.objective,
+                **{name: values.get(name) for name in names},
+                **{f"{name} error": errors.get(name) for name in names},
+            }
+        )
+    rows += [{"rows": f.rows, "failure": f.message} for f in fits.failures]
+    labels = [group.labels for group in fits.groups] + [f.labels for f in fits.failures]
+    columns = {column: [each[k] for each in labels] for k, column in enumerate(fits.by)}
+    both = [name for each in names for name in (each, f"{each} error")]
+    others = ["rows", "verdict", "findings", "objective", *both, "failure"]
+    # a column of the table may be called like one of these
+    taken = {name: f"{name} of the fit" if name in columns else name for name in others}
+    return columns | {taken[name]: column for name, column in _of_rows(rows, others).items()}
 
 
 def _claims(check: Check) -> Columns:
@@ -237,6 +262,7 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Law": _quantities,
     "Fit": _parameters,
     "Fits": _parameters_by_label,
+    "FitsByGroup": _groups_of_fits,
     "Check": _claims,
     "Verdict": lambda verdict: _verdicts([verdict]),
     "Comparison": _standings,

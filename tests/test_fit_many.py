@@ -1,0 +1,175 @@
+"""Many fits of one law: each equals the fit of its rows alone, and failures are collected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+
+import lawdsl
+
+SIZES = "laws/data/cmr_table2.csv"
+FOUR = "laws/data/four_domains.csv"
+
+
+def sizes() -> dict[str, dict[str, list[float]]]:
+    """The rows of each size in the table of the CMR paper, as separate tables."""
+    lines = Path(SIZES).read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines if line and not line.startswith("#")][1:]
+    tables: dict[str, dict[str, list[float]]] = {}
+    for size, share, loss in cells:
+        table = tables.setdefault(size, {"R": [], "L": []})
+        table["R"].append(float(share))
+        table["L"].append(float(loss))
+    return tables
+
+
+def with_a_short_group(folder: Path) -> Path:
+    path = folder / "sizes.csv"
+    path.write_text(Path(SIZES).read_text(encoding="utf-8") + "7B,1,1.2\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def fits() -> lawdsl.FitsByGroup:
+    return lawdsl.fit_many("cmr.share", SIZES, by="size")
+
+
+def test_each_fit_is_that_of_its_rows_alone(fits: lawdsl.FitsByGroup):
+    for size in sizes():
+        alone = lawdsl.fit("cmr.share", SIZES, where=f"size = {size}")
+        expected, found = alone.to_json(), fits[size].to_json()
+        expected["data"]["where"] = []
+        assert found == expected
+
+
+def test_groups_are_in_the_order_of_the_table_and_a_mapping(fits: lawdsl.FitsByGroup):
+    assert list(fits) == ["460M", "940M", "1.6B", "3.1B"]
+    assert len(fits) == 4 and "940M" in fits and "7B" not in fits
+    assert fits.verdict == "caution"
+
+
+def test_separate_tables_are_named_or_numbered(fits: lawdsl.FitsByGroup):
+    named = lawdsl.fit_many("cmr.share", sizes())
+    assert named["460M"].values == fits["460M"].values
+    numbered = lawdsl.fit_many("cmr.share", list(sizes().values())[:2])
+    assert list(numbered) == ["0", "1"] and numbered[1].values == fits["940M"].values
+
+
+def test_the_number_of_processes_does_not_change_the_result(tmp_path: Path):
+    path, counts = with_a_short_group(tmp_path), []
+    one = lawdsl.fit_many("cmr.share", path, by="size")
+    two = lawdsl.fit_many(
+        "cmr.share", path, by="size", processes=2, progress=lambda *done: counts.append(done)
+    )
+    assert two.to_json() == one.to_json()
+    assert counts[-1] == (5, 5)
+
+
+def test_a_group_that_cannot_be_fitted_does_not_end_the_others(tmp_path: Path):
+    fits = lawdsl.fit_many("cmr.share", with_a_short_group(tmp_path), by="size")
+    (failure,) = fits.failures
+    assert failure.labels == ("7B",) and failure.rows == 1
+    assert failure.diagnostics[0].code == "D0110"
+    assert len(fits) == 4 and fits.verdict == "not trusted"
+    with pytest.raises(KeyError, match="7B: 1 row, 3 parameters"):
+        fits["7B"]
+
+
+def test_what_no_group_can_do_is_raised():
+    with pytest.raises(lawdsl.LawdslError, match="D0104"):
+        lawdsl.fit_many("cmr.share", SIZES, by="size", L="loss")
+    with pytest.raises(lawdsl.LawdslError, match="did you mean `size`"):
+        lawdsl.fit_many("cmr.share", SIZES, by="sise")
+    with pytest.raises(lawdsl.LawdslError, match="is not an objective"):
+        lawdsl.fit_many("cmr.share", SIZES, by="size", objective="cubed")
+
+
+def test_one_table_needs_its_columns_and_wrong_arguments_are_refused():
+    with pytest.raises(TypeError, match="by=COLUMN"):
+        lawdsl.fit_many("cmr.share", SIZES)
+    with pytest.raises(TypeError, match="a mapping of columns is one"):
+        lawdsl.fit_many("cmr.share", sizes()["460M"])
+    with pytest.raises(TypeError, match="seeds"):
+        lawdsl.fit_many("cmr.share", SIZES, by="size", seeds=3)
+    with pytest.raises(ValueError, match="processes"):
+        lawdsl.fit_many("cmr.share", SIZES, by="size", processes=0)
+
+
+def test_options_and_weights_are_those_of_a_fit():
+    weights = np.linspace(1, 2, 20)
+    fits = lawdsl.fit_many(
+        "cmr.share", SIZES, by="size", weights=weights, fix={"s": 0.2}, claims=False
+    )
+    rows = dict(sizes()["940M"])
+    alone = lawdsl.fit("cmr.share", rows, weights=weights[5:10], fix={"s": 0.2}, claims=False)
+    assert fits["940M"].values == alone.values
+    assert fits["940M"].held["s"].value == 0.2
+
+
+def test_files_hold_the_law_once_and_give_the_fits_back(fits: lawdsl.FitsByGroup, tmp_path: Path):
+    path = tmp_path / "fits.json"
+    fits.save(path)
+    assert lawdsl.FitsByGroup.load(path) == fits
+    assert path.read_text(encoding="utf-8").count("law cmr.share ") == 1
+    with pytest.raises(lawdsl.LawdslError, match="the fits of many groups"):
+        lawdsl.load_fit(path)
+    one = tmp_path / "fit.json"
+    fits["460M"].save(one)
+    assert lawdsl.load_fit(one) == fits["460M"]
+    with pytest.raises(lawdsl.LawdslError, match="F0108"):
+        lawdsl.FitsByGroup.load(one)
+
+
+def test_a_frame_has_a_row_for_each_group(tmp_path: Path):
+    fits = lawdsl.fit_many("cmr.share", with_a_short_group(tmp_path), by="size")
+    frame = fits.to_frame()
+    assert list(frame["size"]) == ["460M", "940M", "1.6B", "3.1B", "7B"]
+    assert list(frame["alpha"])[:4] == [fit.values["alpha"] for fit in fits.values()]
+    assert frame["s error"][1] == fits["940M"].intervals.errors["s"]
+    assert frame["failure"][4].startswith("1 row, 3 parameters")
+    assert "460M" in str(fits) and "could not be fitted" in fits._repr_html_()
+
+
+def test_laws_with_index_sets_and_groups_of_two_columns():
+    fits = lawdsl.fit_many(
+        "mixing.m4",
+        FOUR,
+        by=["model", "step"],
+        where=["phase = end", "step > 250"],
+        r="r_*",
+        L="L_*",
+        starts=4,
+        claims=False,
+        rolled_check=False,
+    )
+    assert set(fits) == {(m, s) for m in ("0.02M", "0.08M") for s in ("300", "400")}
+    assert set(fits["0.02M", 400].labels["validation"]) == {"c", "code", "general", "perl"}
+    assert lawdsl.FitsByGroup.of_json(json.loads(json.dumps(fits.to_json()))) == fits
+
+
+def test_fits_that_are_not_trusted_are_named_in_one_warning():
+    with pytest.warns(lawdsl.NotTrustedWarning, match="2 of 2 fits are not trusted .*: 0; 1"):
+        lawdsl.fit_many("dcpt.share", [{"r": [0.1] * 8, "L": [2 + k / 9 for k in range(8)]}] * 2)
+
+
+def test_the_command_prints_a_row_for_each_group(tmp_path: Path):
+    out = tmp_path / "fits.json"
+    done = run(*f"fit cmr.share {with_a_short_group(tmp_path)} --by size -o {out}".split())
+    assert done.returncode == 1
+    assert "cmr.share fitted to 4 groups, by size" in done.stdout
+    assert "1 group could not be fitted" in done.stdout
+    assert "7B" in done.stderr and "D0110" in done.stderr
+    assert len(lawdsl.FitsByGroup.load(out)) == 4
+
+
+def test_options_of_the_command_that_need_groups_say_so():
+    assert "--by COLUMN" in run(*f"fit cmr.share {SIZES} --processes 2".split()).stderr
+    assert (
+        "--plot draws one fit"
+        in run(*f"fit cmr.share {SIZES} --by size --plot a.svg".split()).stderr
+    )
+    assert "--by names a column" in run(*f"fit cmr.share {SIZES} --by size,".split()).stderr
