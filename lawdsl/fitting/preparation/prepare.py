@@ -44,6 +44,7 @@ from lawdsl.proof.identifiability import Freedom, freedom
 Array = NDArray[np.float64]
 
 KEPT_LAWS = 32
+MOST_WITH_SYMMETRIES = 150  # parameters: of more, the search for symmetries runs out of time
 _prepared: Recent[PreparedLaw] = Recent(KEPT_LAWS)
 _symmetries: Recent[Freedom] = Recent(KEPT_LAWS)
 
@@ -62,12 +63,12 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
 
 def symmetries_of(law: Law) -> Freedom:
     """The unidentifiable directions of a law, which no data can determine; unknown for a law with
-    too many parameters.
+    so many parameters that the search for them would run out of time.
 
     Args:
         law: the law; a law with index sets at its labels.
     """
-    if is_large(law):
+    if len(law.parameters) > MOST_WITH_SYMMETRIES:
         return Freedom(certain=False)
     # what ran out of time is tried again
     return _symmetries.get((law.name, law.digest), lambda: freedom(law), lambda f: f.certain)
