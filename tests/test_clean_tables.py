@@ -9,8 +9,8 @@ import pytest
 from planted import PLANTED
 
 import lawdsl
+from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.preparation.build_problem import problem_of
-from lawdsl.fitting.transforms import bound_distances
 
 LAWS = (
     "chinchilla",

@@ -12,6 +12,7 @@ from planted import PLANTED, grid, law_of
 from scipy.stats import binom, norm, t as student
 
 import lawdsl
+from lawdsl.fitting.bound_distances import within_limits
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.m_estimator import noise_of
@@ -20,7 +21,7 @@ from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.fitting.transforms import within_limits, without_coupled_limits
+from lawdsl.fitting.transforms import without_coupled_limits
 from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]

@@ -12,7 +12,8 @@ from lawdsl.comparing.result import FoldResult
 from lawdsl.comparing.scores import losses, scores
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.diagnostics.diagnose import bound_findings, insufficient_data_errors
-from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, undetermined_directions
+from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
+from lawdsl.fitting.diagnostics.undetermined_steps import UNDETERMINED_WIDTH
 from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import SAME_MINIMUM_RTOL, Optimum, optimum

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
-from lawdsl.fitting.extrapolation.discrepancy import MAX_DEVIATION
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE, MAX_DEVIATION
 from lawdsl.fitting.extrapolation.law_error import LawError
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.intervals.covariance import MAX_COVARIANCE_PARAMETERS, Covariance
+from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -237,6 +238,23 @@ def missing_rows_reason(fit: FitRecord) -> str:
     if not fit.objective.of_logs:
         why += ", or some measurement or fitted value is not positive and has no logarithm"
     return why
+
+
+def law_error_amplitude(
+    fit: FitRecord, discrepancy: float | str | None
+) -> tuple[float, list[Diagnostic]]:
+    """The error of a law per decade for predictions of a fit, and a warning if it is not known.
+
+    Args:
+        fit: the fit.
+        discrepancy: as for `Fit.predict_with_errors`; None for the default.
+    """
+    if discrepancy is not None and not isinstance(discrepancy, str):
+        return float(discrepancy), []
+    if fit.rows is None:
+        return 0.0, [replace(missing_rows_diagnostic(fit), severity="warning")]
+    lacking = discrepancy == LEARNED and not fit.has_rolled_check
+    return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()] if lacking else []
 
 
 def missing_rolled_check_warning(name: str = "") -> Diagnostic:

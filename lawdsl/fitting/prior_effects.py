@@ -16,8 +16,8 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.distributions import chi2_quantile, normal_cdf
 from lawdsl.core.enumerations import conjunction, counted
 from lawdsl.fitting.diagnostics.goodness import canonical_nan
-from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH
 from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
+from lawdsl.fitting.diagnostics.undetermined_steps import UNDETERMINED_WIDTH
 from lawdsl.fitting.intervals.covariance import (
     Covariance,
     column_norms,

@@ -32,8 +32,8 @@ from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
+    law_error_amplitude,
     missing_band_diagnostic,
-    missing_rolled_check_warning,
     missing_rows_diagnostic,
     plain_band,
     undetermined_prediction_warning,
@@ -241,7 +241,7 @@ class Fit(FitRecord, Presented, Exportable):
             check_amplitude(discrepancy)
         if self.spread is None:
             raise LawdslError(missing_band_diagnostic(self))
-        amplitude, notes = self.amplitude(discrepancy)
+        amplitude, notes = law_error_amplitude(self, discrepancy)
         law = self.law_of_spread()
         objective = replace(law.objective, log=self.objective.of_logs)
         problem, theta = self._posed(law, objective, table, columns)
@@ -265,19 +265,6 @@ class Fit(FitRecord, Presented, Exportable):
         )
         at = {q.name: x for q, x in zip(law.variables, problem.columns, strict=True)}
         return replace(band, warnings=warnings, points=at)
-
-    def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
-        """The error of the law per decade for predictions, and a warning if it is not known.
-
-        Args:
-            discrepancy: as for `predict_with_errors`; None for the default.
-        """
-        if discrepancy is not None and not isinstance(discrepancy, str):
-            return float(discrepancy), []
-        if self.rows is None:
-            return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
-        lacking = discrepancy == LEARNED and not self.has_rolled_check
-        return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()] if lacking else []
 
     def intervals_with_law_error(
         self, discrepancy: float = DEFAULT_AMPLITUDE
@@ -416,7 +403,7 @@ class Fit(FitRecord, Presented, Exportable):
         Returns:
             The horizon; None if the fit has none.
         """
-        error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
+        error = AssumedError.of(self, law_error_amplitude(self, discrepancy)[0], discrepancy)
         law = self.law_of_spread
         return horizon_with(self, error, lambda: self.fitted_surface(law(), self.theta_of(law())))
 
@@ -432,7 +419,7 @@ class Fit(FitRecord, Presented, Exportable):
         """
         if half_width is None:
             return range_advice(self.horizon) if self.has_law_error else NO_INTERVAL
-        error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
+        error = AssumedError.of(self, law_error_amplitude(self, discrepancy)[0], discrepancy)
         horizon = self.horizon_under(discrepancy)
         return range_advice(horizon, half_width, error=error.text, advised=error.advised)
 

@@ -21,7 +21,7 @@ from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.predict_by_label import BandOptions, predict_rows
-from lawdsl.fitting.prediction_bands import Band
+from lawdsl.fitting.prediction_bands import Band, law_error_amplitude
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
@@ -207,7 +207,7 @@ class Fits(FitsRecord, Presented, Exportable):
         if discrepancy is not None:
             check_amplitude(discrepancy)
         # the default is the same for all parts
-        amplitudes = [part.amplitude(discrepancy) for part in self.parts]
+        amplitudes = [law_error_amplitude(part, discrepancy) for part in self.parts]
         least = min(amplitude for amplitude, _ in amplitudes)
         options = BandOptions(level, LEARNED if least and discrepancy == LEARNED else least)
         arrays, warnings = predict_rows(self, table, runs, columns, options)

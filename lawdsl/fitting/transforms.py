@@ -8,7 +8,7 @@ x < b. So every bound, including those that depend on other parameters, is satis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,14 +148,6 @@ def without_coupled_limits(transforms: Transforms) -> Transforms | None:
     )
 
 
-def within_limits(transforms: Transforms, theta: Array) -> bool:
-    """Whether parameters of shape (parameters,) are inside all limits."""
-    distances = bound_distances(
-        transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)}
-    )
-    return all(distance > 0 for _, distance in distances.values())
-
-
 def to_parameters(transforms: Transforms, free: Array) -> Array:
     """Map unconstrained parameters of shape (starts, parameters) to parameters of that shape."""
     if not transforms.others:
@@ -164,7 +156,7 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
         theta, _ = _one_sided(transforms, free)
         # in the order of the parameters: a limit depends only on earlier parameters
         for i in transforms.others:
-            low, high = _limit_values(transforms[i], theta)
+            low, high = limit_values(transforms[i], theta)
             theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
     return theta
 
@@ -274,7 +266,7 @@ def parameters_and_own_slopes(transforms: Transforms, free: Array) -> tuple[Arra
     slopes = np.ones_like(free)
     slopes[:, transforms.one_sided] = grown
     for i in transforms.others:
-        low, high = _limit_values(transforms[i], theta)
+        low, high = limit_values(transforms[i], theta)
         assert low is not None and high is not None
         theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
         share = 1 / (1 + np.exp(-np.clip(free[:, i], -MAX_EXPONENT, MAX_EXPONENT)))
@@ -425,7 +417,7 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
         theta[:, one_sided] = _one_sided(transforms, free)[0][:, one_sided]
         for i in transforms.others:
             transform = transforms[i]
-            low, high = _limit_values(transform, theta)
+            low, high = limit_values(transform, theta)
             x = theta[:, i]
             if low is not None and high is not None:
                 share = np.clip((x - low) / (high - low), inside, 1 - inside)
@@ -451,24 +443,6 @@ def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
     return np.any(np.abs(free[:, transforms.bounded]) > MAX_EXPONENT, axis=1)
 
 
-def bound_distances(
-    transforms: Transforms, theta: Mapping[str, float]
-) -> dict[str, tuple[str, float]]:
-    """The nearer bound, lower or upper, of each bounded parameter, and the distance to it."""
-    values = np.array([[theta[t.name] for t in transforms]])
-    nearest = {}
-    for i, transform in enumerate(transforms):
-        low, high = _limit_values(transform, values)
-        distances = []
-        if low is not None:
-            distances.append(("lower", float(values[0, i] - low[0])))
-        if high is not None:
-            distances.append(("upper", float(high[0] - values[0, i])))
-        if distances:
-            nearest[transform.name] = min(distances, key=lambda d: d[1])
-    return nearest
-
-
 def _parameter_value(
     transform: Transform, low: Array | None, high: Array | None, u: Array
 ) -> Array:
@@ -492,7 +466,10 @@ def _parameter_value(
     return x
 
 
-def _limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
+def limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
+    """The lower and the upper bound at parameters of shape (starts, parameters), each of shape
+    (starts,); None where there is none.
+    """
     low, high = transform.lower, transform.upper
     return None if low is None else low.at(theta), None if high is None else high.at(theta)
 

@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.block_directions import BlockJacobian
-from lawdsl.fitting.diagnostics.identifiability import (
-    NAMED_SHARE_EXACT,
-    NO_EFFECT,
-    UNDETERMINED_WIDTH,
-)
+from lawdsl.fitting.diagnostics.identifiability import NO_EFFECT
+from lawdsl.fitting.diagnostics.undetermined_steps import NAMED_SHARE_EXACT, UNDETERMINED_WIDTH
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.solvers.solver import Solution

@@ -12,11 +12,11 @@ from scipy.optimize import minimize_scalar
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.row_codes import row_codes
+from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.goodness import weighted_loss
 from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem, rho
-from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ Diagnostics, chapter 3).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import conjunction
+from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.block_directions import BlockJacobian
 from lawdsl.fitting.diagnostics.design import (
     DesignCause,
@@ -31,72 +32,30 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     variable_blocks,
 )
 from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms
+from lawdsl.fitting.diagnostics.undetermined_steps import (
+    MAX_HIDDEN_CHANGE,
+    NAMED_SHARE_EXACT,
+    ROUNDING_WIDTH,
+    Direction,
+    ParameterEffects,
+    singular_directions,
+    undetermined_in_blocks,
+    undetermined_linear,
+    undetermined_nonlinear,
+)
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.jacobian_triangle import is_long, jacobian_triangle
 from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
-# columns have length 1: a direction of smaller width is undetermined even without noise
-UNDETERMINED_WIDTH = 1e-7
-# directions of smaller width have no effect beyond rounding
-ROUNDING_WIDTH = 1e-12
-# component of a direction: parameters with a smaller one are not named
-NAMED_SHARE = 0.1
-# the same, for a direction without any effect
-NAMED_SHARE_EXACT = 1e-4
-# relative to the size of a parameter: a standard error above it leaves the parameter undetermined
-MAX_HIDDEN_CHANGE = 1.0
-# relative to the size of a linear parameter: it follows an exponent that changes by its own size
-# if it changes by more
-FOLLOWING_CHANGE = 0.5
 # relative to the spread of the output: a parameter with a smaller effect has none
 NO_EFFECT = 1e-9
 # with fewer rows, or so few values of a variable, a finding suggests priors
 FEW_ROWS, FEW_VALUES = 10, 2
-# smallest divisor: a width of 0 yields a long step instead of a division by 0
-MIN_WIDTH = 1e-300
 # sigma/tau for least absolute residuals and Gaussian noise, where tau² = (pi/2)·sigma²
 SIGMA_PER_LAD_TAU = float(np.sqrt(2 / np.pi))
-
-
-@dataclass(frozen=True)
-class _ParameterEffects:
-    """The effects of some parameters on the predictions: one column of the Jacobian each.
-
-    Attributes:
-        numbers: the positions of the parameters, shape (parameters,).
-        jacobian: shape (rows, parameters).
-        size: the scale of each parameter, shape (parameters,).
-        length: the length of each column, shape (parameters,).
-    """
-
-    numbers: NDArray[np.int64]
-    jacobian: Array
-    size: Array
-    length: Array
-
-    @classmethod
-    def of(cls, numbers: NDArray[np.int64], jacobian: Array, sizes: Array) -> _ParameterEffects:
-        """The effects of some parameters, from their columns and the sizes of all parameters."""
-        return cls(numbers, jacobian, sizes[numbers], np.linalg.norm(jacobian, axis=0))
-
-
-@dataclass(frozen=True)
-class _Direction:
-    """A direction in parameter space that the rows may not determine.
-
-    Attributes:
-        involved: the positions of the parameters in it.
-        width: the length of its effect on the predictions, if columns have length 1.
-        step: the change of all parameters for an effect of length 1, shape (parameters,).
-    """
-
-    involved: frozenset[int]
-    width: float
-    step: Array
 
 
 def undetermined_directions(
@@ -165,9 +124,9 @@ def undetermined_directions(
     size = _sizes(problem, theta)
     left_out = without_effect | excluded
 
-    def effects_of(chosen: NDArray[np.bool_]) -> _ParameterEffects:
+    def effects_of(chosen: NDArray[np.bool_]) -> ParameterEffects:
         numbers = np.flatnonzero(chosen & ~left_out)
-        return _ParameterEffects.of(numbers, jacobian[:, numbers], size)
+        return ParameterEffects.of(numbers, jacobian[:, numbers], size)
 
     if blocks is None:
         linear, others = effects_of(is_linear), effects_of(~is_linear)
@@ -176,12 +135,12 @@ def undetermined_directions(
     def directions_of(noise: float) -> list[set[str]]:
         index_sets = [{int(i)} for i in np.flatnonzero(without_effect & ~excluded)]
         if blocks is not None:
-            directions = _undetermined_in_blocks(
+            directions = undetermined_in_blocks(
                 blocks, is_linear, left_out, size, spread, noise, law
             )
         else:
-            directions = _undetermined_linear(linear, len(names), spread, noise)
-            directions += _undetermined_nonlinear(others, linear, spread, noise, law)
+            directions = undetermined_linear(linear, len(names), spread, noise)
+            directions += undetermined_nonlinear(others, linear, spread, noise, law)
         index_sets += [
             set(d.involved)
             for d in directions
@@ -282,7 +241,7 @@ class _PredictionRanges:
         with np.errstate(all="ignore"):
             return corners.slopes(self.theta[None])[1][0]
 
-    def is_undetermined(self, direction: _Direction, noise: float) -> bool:
+    def is_undetermined(self, direction: Direction, noise: float) -> bool:
         """Whether the rows do not determine a direction: its parameters, if they are interpretable
         individually, or predictions between the rows.
 
@@ -300,139 +259,6 @@ class _PredictionRanges:
         return not bool(
             np.max(change, initial=0.0) <= MAX_HIDDEN_CHANGE * self.compared.output_deviation
         )
-
-
-def _undetermined_linear(
-    linear: _ParameterEffects, count: int, spread: float, noise: float
-) -> list[_Direction]:
-    """Directions of the linear parameters, out of `count` parameters, with the others fixed."""
-    if not len(linear.numbers):
-        return []
-    length = linear.length
-    size = np.maximum(linear.size, spread / length)  # a value of 0 has no size of its own
-    _, widths, rows = _directions(linear.jacobian / length)
-    directions = []
-    for width, row in zip(widths, rows, strict=True):
-        step = np.max(np.abs(row) / (length * size)) * noise
-        if width < UNDETERMINED_WIDTH or step > MAX_HIDDEN_CHANGE * width:
-            share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
-            involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
-            directions.append(
-                _Direction(involved, float(width), _step(linear, row / length, width, count))
-            )
-    return directions
-
-
-def _undetermined_nonlinear(
-    others: _ParameterEffects,
-    linear: _ParameterEffects,
-    spread: float,
-    noise: float,
-    law: PreparedLaw,
-) -> list[_Direction]:
-    """Directions of the other parameters, with the linear ones re-estimated by least squares after
-    each step.
-    """
-    if not len(others.numbers):
-        return []
-    response = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
-    response = response @ others.jacobian
-    remaining = others.jacobian - linear.jacobian @ response
-    return _undetermined_following(others, linear, response, remaining, spread, noise, law)
-
-
-def _undetermined_following(
-    others: _ParameterEffects,
-    linear: _ParameterEffects,
-    response: Array,
-    remaining: Array,
-    spread: float,
-    noise: float,
-    law: PreparedLaw,
-) -> list[_Direction]:
-    """Directions of parameters to which others respond, from the columns that remain."""
-    free = np.array([not law.parameters[i].bounds for i in others.numbers])
-    length = others.length
-    # an unbounded parameter may be 0; its size is then defined by its effect
-    with np.errstate(all="ignore"):
-        unbounded_size = np.maximum(others.size, spread / np.linalg.norm(remaining, axis=0))
-    size = np.where(free, unbounded_size, others.size)
-    _, widths, rows = _directions(remaining / length)
-    count = len(law.parameters)
-    directions = []
-    for width, row in zip(widths, rows, strict=True):
-        change = row / length
-        if not (
-            width < UNDETERMINED_WIDTH
-            or np.max(np.abs(change) / size) * noise > MAX_HIDDEN_CHANGE * width
-        ):
-            continue
-        share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
-        involved = set(map(int, others.numbers[np.abs(row) > share]))
-        responses = np.abs(response @ (change / np.max(np.abs(change) / size)))
-        follows_strongly = responses > FOLLOWING_CHANGE * np.maximum(
-            linear.size, spread / linear.length
-        )
-        involved |= set(map(int, linear.numbers[follows_strongly]))
-        step = _step(others, change, width, count) - _step(linear, response @ change, width, count)
-        directions.append(_Direction(frozenset(involved), float(width), step))
-    return directions
-
-
-def _undetermined_in_blocks(
-    blocks: BlockJacobian,
-    is_linear: NDArray[np.bool_],
-    left_out: NDArray[np.bool_],
-    size: Array,
-    spread: float,
-    noise: float,
-    law: PreparedLaw,
-) -> list[_Direction]:
-    """Directions of the parameters of each block, with the shared ones fixed, and of the shared ones,
-    with those of all blocks re-estimated."""
-    directions: list[_Direction] = []
-    for numbers, jacobian in blocks.blocks():
-        kept, count = ~left_out[numbers], len(size)
-        linear, others = (
-            _ParameterEffects.of(numbers[chosen], jacobian[:, chosen], size)
-            for chosen in (kept & is_linear[numbers], kept & ~is_linear[numbers])
-        )
-        directions += _undetermined_linear(linear, count, spread, noise)
-        directions += _undetermined_nonlinear(others, linear, spread, noise, law)
-    border = blocks.arrow.border
-    border = border[~left_out[border]]
-    if not len(border):
-        return directions
-    shared = blocks.shared(border, left_out)
-    own = np.setdiff1d(blocks.arrow.members[blocks.arrow.used], np.flatnonzero(left_out))
-    following = _ParameterEffects(own, np.empty((0, len(own))), size[own], blocks.lengths[own])
-    return directions + _undetermined_following(
-        _ParameterEffects.of(border, shared.columns, size),
-        following,
-        shared.response[own],
-        shared.remaining,
-        spread,
-        noise,
-        law,
-    )
-
-
-def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> Array:
-    """A step of some parameters as a step of all, scaled such that the predictions change by length
-    1.
-    """
-    step = np.zeros(count)
-    step[columns.numbers] = move / max(width, MIN_WIDTH)
-    return step
-
-
-def _directions(columns: Array) -> tuple[Array, Array, Array]:
-    """The singular value decomposition of a tall matrix, without its left singular vectors."""
-    missing = columns.shape[1] - len(columns)
-    if missing > 0:  # a block with fewer rows than parameters: the rest has no effect
-        columns = np.vstack([columns, np.zeros((missing, columns.shape[1]))])
-    # R has the singular values of the tall matrix, and is small
-    return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
 def _structural_directions(
@@ -468,7 +294,7 @@ def _structural_directions(
             continue
         length = np.linalg.norm(jacobian, axis=0)
         scaled = jacobian / np.where(length > 0, length, 1.0)
-        _, widths, rows = _directions(scaled)
+        _, widths, rows = singular_directions(scaled)
         exact = rows[widths < ROUNDING_WIDTH * max(widths[0], 1.0)]
         names_involved = [
             {names[k] for k in np.flatnonzero(np.abs(row) > NAMED_SHARE_EXACT)} for row in exact

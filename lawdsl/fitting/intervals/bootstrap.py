@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
+from lawdsl.fitting.bound_distances import within_limits
 from lawdsl.fitting.intervals.covariance import (
     COVARIANCE_RANK_RTOL,
     MAX_COVARIANCE_PARAMETERS,
@@ -33,7 +34,6 @@ from lawdsl.fitting.transforms import (
     to_free,
     to_parameters,
     with_slopes,
-    within_limits,
     without_coupled_limits,
 )
 

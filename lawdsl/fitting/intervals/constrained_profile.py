@@ -18,11 +18,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import Transform, Transforms, bound_distances, to_free, to_parameters
+from lawdsl.fitting.transforms import Transform, Transforms, to_free, to_parameters
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.intervals.constrained_profile import (
     INTERVAL_END_RTOL,
@@ -26,7 +27,7 @@ from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters
+from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.bound_distances import within_limits
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
@@ -48,7 +49,7 @@ from lawdsl.fitting.solvers.starts import (
     no_value_error,
 )
 from lawdsl.fitting.solvers.trust_region import trust_region
-from lawdsl.fitting.transforms import to_free, to_parameters, within_limits, without_coupled_limits
+from lawdsl.fitting.transforms import to_free, to_parameters, without_coupled_limits
 
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
