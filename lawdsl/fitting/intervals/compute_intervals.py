@@ -175,6 +175,8 @@ def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
     problem, fitted = task.problem, task.free
     if problem.objective.row.kinked or task.criterion is not None:
         return False
+    if problem.arrow is not None:  # a refit of so many parameters for each end would take too long
+        return False
     if problem.penalty is not None and task.groups is not None:
         return False
     residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
