@@ -105,7 +105,9 @@ def test_a_figure_that_cannot_be_written_is_refused_with_the_reason(
 def test_a_fit_is_not_computed_where_it_cannot_be_written(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("lawdsl.fitting.fit.fit_with", lambda *_: pytest.fail("it was computed"))
+    for module in ("fit", "fit_processes"):
+        path = f"lawdsl.fitting.{module}.fit_with"
+        monkeypatch.setattr(path, lambda *_: pytest.fail("it was computed"))
     for output in ("nowhere/fit.json", "."):
         assert left("fit", "power.law", "runs.csv", "-o", output) == 3
         assert "error[L0313]" in capsys.readouterr().err

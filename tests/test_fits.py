@@ -294,10 +294,10 @@ def test_a_value_has_the_digits_that_its_error_leaves(value: float, error: float
     assert value_with_error(value, error) == shown
 
 
-def test_a_regressor_takes_no_index_sets():
+def test_a_regressor_of_a_law_with_index_sets_asks_what_the_columns_of_an_array_are():
     table = wide()
     X = np.stack([table[f"r[{name}]"] for name in DOMAINS], axis=1)
-    with pytest.raises(lawdsl.LawdslError, match="a regressor predicts one number"):
+    with pytest.raises(ValueError, match="has index sets: give a data frame, or say which columns"):
         lawdsl.LawRegressor(M4).fit(X, table["L[wiki]"])
 
 

@@ -13,6 +13,7 @@ from planted import PLANTED, law_of
 import lawdsl
 from lawdsl.cli.fit import fit as fit_command
 from lawdsl.compiling.terms import parts_of
+from lawdsl.core.recent import Recent
 from lawdsl.fitting import fit_single
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
 from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
@@ -343,6 +344,9 @@ def test_a_fit_compiles_each_form_of_its_law_once(monkeypatch: pytest.MonkeyPatc
         return parts_of(expression, *given)
 
     monkeypatch.setattr(build_problem, "parts_of", recorded)
+    monkeypatch.setattr(
+        "lawdsl.fitting.preparation.prepare._prepared", Recent(1)
+    )  # nothing is kept from other tests
     table = PLANTED["chinchilla"].table()
     lawdsl.fit("chinchilla", table, starts=4, claims=False)  # predicts where no row is, too
     assert compiled and len(compiled) == len(set(compiled))

@@ -66,6 +66,8 @@ LINES = {
     f"{FIT} --intervals bootstrap --resamples 100 --plot fit.html": "wrote fit.html",
     f"{COMPARE} --set s=2 --fix 't[en,code]=1.4' --where 'mixture < 14' --drop-bad": "en ",
     f"{COMPARE} --tie 'k[en]=k[py]'": "not fitted to the same rows",
+    f"{COMPARE} --objective 'squared(log)' --over 3": "en ",
+    f"{FIT} --by half --processes 1 --objective 'squared(log)' --over 3": "half",
     f"{COMPARE} --without 'c[i] >= 0' --objective 'huber(log)' --delta 1e-2 --run mixture "
     "--plot c.html": "wrote c.html",
     "check ex.law -q --set s=2 --without 'c[i] >= 0' --fix 'k[i]=1'": "PROVED",
@@ -90,7 +92,7 @@ LINES = {
     f"mixtures select ex.law {B} --count 9 --groups 2 --by mixture --starts 2 --set s=2 "
     "--where 'mixture < 14' --without 'c[en] >= 0' --fix 't[en,code]=1.4'": "mixture",
     f"mixtures select ex.law {B} --count 9 --groups 2 --by mixture --starts 2 --drop-bad "
-    "--objective 'huber(log)' --delta 1e-2 --tie 'k[en]=k[py]'": "mixture",
+    "--objective 'huber(log)' --delta 1e-2 --over 3 --tie 'k[en]=k[py]'": "mixture",
     f"mixtures select ex.law {B} --count 9 --groups 2 --by mixture --starts 2 "
     "--objective 'quantile(log)' --quantile .5": "mixture",
     f"{DESIGN} {TARGET} --fix 't[en,code]=1.4' --tie 'k[en]=k[py]' --where 'mixture < 200'": "target",
@@ -165,7 +167,7 @@ def folder(tmp_path_factory) -> Path:
     (path / "ex.law").write_text(LAW)
     (path / "ask.law").write_text(ASK)
     rng = np.random.default_rng(0)
-    rows = ["mixture,se,r_web,r_code,r_books,L_en,L_py"]
+    rows = ["mixture,half,se,r_web,r_code,r_books,L_en,L_py"]
     candidates = ["mixture,r_web,r_code,r_books"]
     shares = [(a, b, 4 - a - b) for a in range(5) for b in range(5 - a)]
     for number, share in enumerate(shares):
@@ -173,7 +175,7 @@ def folder(tmp_path_factory) -> Path:
         en = 2.5 + 0.6 * np.exp(r @ [-2, 1.5, 0.5])
         py = 1.0 + 0.4 * np.exp(r @ [1, -3, 2])
         L = np.array([en, py]) * np.exp(0.002 * rng.normal(size=2))
-        rows.append(f"{number},0.005,{r[0]},{r[1]},{r[2]},{L[0]:.6f},{L[1]:.6f}")
+        rows.append(f"{number},{number % 2},0.005,{r[0]},{r[1]},{r[2]},{L[0]:.6f},{L[1]:.6f}")
         mixed = (r + 1 / 3) / 2
         candidates.append(
             f"{100 + number},{mixed[0]:.6f},{mixed[1]:.6f},{1 - round(mixed[0], 6) - round(mixed[1], 6):.6f}"

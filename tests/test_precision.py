@@ -57,7 +57,10 @@ def test_one_model_size_determines_no_exponent_of_it(seed: int):
         assert named.message.endswith(f"intervals with {', '.join(bound)} free")
         assert f"with {', '.join(bound)} held on" in named.notes[0]
         # the table has no interval that a bound alone makes narrow
-        assert "alpha" not in fit.intervals.ends and "alpha" not in fit.intervals.errors
+        low, high = fit.intervals.ends.get("alpha", (0.0, np.inf))
+        assert low <= 0.34 <= high and high > 4 * low and "alpha" not in fit.intervals.errors
+        columns = {"N": N, "D": D, "P": P, "L": L * noise(seed, 20, 0.003)}
+        assert "alpha" not in lawdsl.fit(PRECISION, columns, intervals="delta").intervals.ends
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5, 1.5])

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -283,6 +281,9 @@ def _borders(counts: Index, rows: int) -> Iterator[Mask]:
 def _blocks(index: Index, is_border: Mask, parameters: int) -> Index:
     """The block of each parameter: those that act on one row belong to one block."""
     # a node for each row keeps the graph small: each row connects its parameters
+    from scipy.sparse import coo_array  # predictions do not need it
+    from scipy.sparse.csgraph import connected_components
+
     rows = index.shape[1]
     inner = ~is_border[index]
     slot_rows = np.broadcast_to(np.arange(rows), index.shape)[inner]

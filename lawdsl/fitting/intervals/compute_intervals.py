@@ -121,6 +121,7 @@ def intervals(
     ):
         used, method = "profile", method_of("profile")
     ends = method.ends(task)
+    # a lower minimum found on the way is none that the search for the optimum agreed on
     if by_delta and used == "profile" and not _is_usable_profile(ends, task):
         used, method = "delta", method_of("delta")
         ends = method.ends(task)
@@ -151,10 +152,10 @@ def intervals(
 
 
 def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> bool:
-    """Whether the search found all ends: one that coincides with the fit is that of a search that
-    did not converge.
+    """Whether the search found all ends, and no lower minimum: an end that coincides with the fit is
+    that of a search that did not converge.
     """
-    if isinstance(ends, Diagnostic):
+    if isinstance(ends, Diagnostic) or ends.lower is not None:
         return False
     linearised, transforms = task.linearised, task.uncoupled.transforms
     half = linearised.half_width * np.sqrt(np.diag(linearised.covariance))

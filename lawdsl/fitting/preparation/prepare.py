@@ -37,7 +37,7 @@ from lawdsl.fitting.prepared_law import (
     Variable,
 )
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.symbols import Objective
+from lawdsl.language.symbols import Declarations, Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom, freedom
 
@@ -45,8 +45,8 @@ Array = NDArray[np.float64]
 
 KEPT_LAWS = 32
 MOST_WITH_SYMMETRIES = 150  # parameters: of more, the search for symmetries runs out of time
-_prepared: Recent[PreparedLaw] = Recent(KEPT_LAWS)
-_symmetries: Recent[Freedom] = Recent(KEPT_LAWS)
+_prepared: Recent[tuple[Declarations, PreparedLaw]] = Recent(KEPT_LAWS)
+_symmetries: Recent[tuple[Declarations, Freedom]] = Recent(KEPT_LAWS)
 
 
 def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
@@ -58,7 +58,11 @@ def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
             logarithm is searched for, not solved for, although the law may be linear in it.
     """
     key = (law.name, law.digest, with_priors)
-    return _prepared.get(key, lambda: _newly_prepared(law, with_priors))
+    declarations, prepared = _prepared.get(
+        key, lambda: (law.declarations, _newly_prepared(law, with_priors))
+    )
+    # a law derived from another, such as one without some claims, may have its digest
+    return prepared if declarations == law.declarations else _newly_prepared(law, with_priors)
 
 
 def symmetries_of(law: Law) -> Freedom:
@@ -70,8 +74,12 @@ def symmetries_of(law: Law) -> Freedom:
     """
     if len(law.parameters) > MOST_WITH_SYMMETRIES:
         return Freedom(certain=False)
-    # what ran out of time is tried again
-    return _symmetries.get((law.name, law.digest), lambda: freedom(law), lambda f: f.certain)
+    declarations, symmetries = _symmetries.get(
+        (law.name, law.digest),
+        lambda: (law.declarations, freedom(law)),
+        lambda kept: kept[1].certain,  # what ran out of time is tried again
+    )
+    return symmetries if declarations == law.declarations else freedom(law)
 
 
 def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
@@ -102,7 +110,7 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
         is_large=is_large(law),
         problem=problem,
         with_solved_factors=with_solved_factors,
-        centred=partial(centred_search, law, prepare),
+        centred=partial(centred_search, law, partial(_newly_prepared, with_priors=False)),
         of_logarithms=partial(problem_of_logarithms, law, forms),
         draw=partial(draw_values, law),
         declared_points=partial(declared_points, law),
