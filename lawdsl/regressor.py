@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from lawdsl.data.label_columns import binding_name
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit import fit_with
@@ -139,6 +140,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X, y = validate_data(
                 self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=least
             )
+        sets = {binding_name(law.declarations, index) for index in law.declarations.indices}
+        self._labels = {(self.columns or {}).get(name, name) for name in sets} | sets
         if not hasattr(self, "feature_names_in_"):
             self._names = _names(law, self.n_features_in_, self.columns)
         bound = {} if law.indexed and not _named(X) else self.columns or {}
@@ -203,8 +206,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if _named(X):
             return read_table(X)
         names = getattr(self, "feature_names_in_", None)
-        columns = X.T if X.dtype.kind == "f" else map(_cells, X.T)
-        return read_table(dict(zip(self._names if names is None else names, columns, strict=True)))
+        if names is None:
+            names = self._names
+        columns = zip(names, X.T, strict=True)
+        return read_table({n: _cells(c, is_label=n in self._labels) for n, c in columns})
 
 
 def _named(X: Any) -> bool:
@@ -245,12 +250,14 @@ def _names_of_elements(law: Law, count: int, columns: Mapping[str, str | int]) -
     return names
 
 
-def _cells(column: NDArray[Any]) -> Any:
-    """A column of an array of objects: numbers if all are, else texts."""
-    try:
-        return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return [str(cell) for cell in column]
+def _cells(column: NDArray[Any], is_label: bool) -> Any:
+    """A column of an array: texts, as they are written, if it has labels; else numbers if all are."""
+    if not is_label or column.dtype.kind == "f":
+        try:
+            return np.asarray(column, dtype=np.float64)
+        except (TypeError, ValueError):  # a message names the column and the first such cell
+            pass
+    return [str(cell) for cell in column]
 
 
 def _name(table: Table, column: str | int) -> str:

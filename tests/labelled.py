@@ -13,6 +13,16 @@ from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law.law import Law
 
+SHARED_EXPONENTS = """law shared "exponents that all labels share"
+index     i over domain
+variable  N > 0
+variable  D > 0
+parameter E[i], A[i], B[i] > 0
+parameter alpha, beta > 0
+L[i] = E[i] + A[i]/N^alpha + B[i]/D^beta
+minimize  {objective}
+"""
+
 
 def apart(law: Law) -> Law:
     """A law at labels with every parameter and every share a number of its own."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from labelled import SHARED_EXPONENTS
 from numpy.typing import NDArray
 
 import lawdsl
@@ -19,19 +20,12 @@ from lawdsl.fitting.result_by_label import Fits
 
 Array = NDArray[np.float64]
 
-SHARED = """law shared "exponents that all labels share"
-index     i over domain
-variable  N > 0
-variable  D > 0
-parameter E[i], A[i], B[i] > 0
-parameter alpha, beta > 0
-L[i] = E[i] + A[i]/N^alpha + B[i]/D^beta
-minimize  {objective}
-"""
 LABELS = 21  # 65 parameters
 
 
-def law_of(folder: Path, objective: str = "squared(log(L))", text: str = SHARED) -> lawdsl.Law:
+def law_of(
+    folder: Path, objective: str = "squared(log(L))", text: str = SHARED_EXPONENTS
+) -> lawdsl.Law:
     path = folder / "shared.law"
     path.write_text(text.format(objective=objective))
     return lawdsl.load(path)
@@ -116,7 +110,7 @@ def test_a_bound_of_one_label_is_found(tmp_path: Path):
 
 
 def test_bounds_on_both_sides_are_kept(tmp_path: Path):
-    text = SHARED.replace("alpha, beta > 0", "alpha, beta in [0.05, 0.3]")
+    text = SHARED_EXPONENTS.replace("alpha, beta > 0", "alpha, beta in [0.05, 0.3]")
     fit = lawdsl.fit(law_of(tmp_path, text=text), table_of(), rolled_check=False)
     assert isinstance(fit, Fits)
     (part,) = fit.parts

@@ -7,6 +7,7 @@ import itertools
 import commands
 import numpy as np
 import pytest
+from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
@@ -174,6 +175,41 @@ def test_a_tie_to_one_parameter_has_its_interval():
     assert part.intervals.ends["k[en]"] == pytest.approx((1.5 * low, 1.5 * high))
     # a formula of several parameters has no profile
     assert "t[en, books]" not in part.intervals.ends
+
+
+@pytest.mark.parametrize(("tie", "has_interval"), [("(u + 5)^2", False), ("u^3", True)])
+def test_only_a_monotone_tie_has_the_interval_of_its_parameter(tie: str, has_interval: bool):
+    law = law_of("variable x > 0\nparameter u, w\nL = u*x + 0*w + 2\nminimize squared(L)\n")
+    x = np.linspace(1, 2, 8)
+    table = {"x": x, "L": 2 - 1.2 * x + 8 * np.where(np.arange(8) % 2, 1.0, -1.0)}
+    fit = lawdsl.fit(law, table, tie={"w": tie}, intervals="delta", claims=False)
+    low, high = fit.intervals.ends["u"]
+    assert low < -5 < high  # the square has its minimum inside
+    assert ("w" in fit.intervals.ends) == ("w" in fit.intervals.errors) == has_interval
+
+
+@pytest.mark.parametrize(("s", "value", "allowed"), [(5, 3, False), (0.5, 0.8, True)])
+def test_a_fixed_element_is_judged_by_the_given_settings(s: float, value: float, allowed: bool):
+    law = law_of(
+        "index i over domain\nvariable N > 0\nsetting s = 1\nparameter E[i] > s\n"
+        "parameter A[i] > 0\nL[i] = E[i] + A[i]/N\n"
+    )
+    N = np.linspace(1, 4, 6)
+    table = {"N": N, "L[web]": value + 1 / N, "L[code]": 7 + 2 / N}
+    options = {"settings": {"s": s}, "fix": {"E[web]": value}, "claims": False, "starts": 2}
+    if allowed:
+        assert lawdsl.fit(law, table, **options).held["E[web]"].value == value
+        return
+    with pytest.raises(LawdslError, match="L0414"):
+        lawdsl.fit(law, table, **options)
+
+
+def test_the_prior_that_names_more_labels_goes_before_the_others():
+    priors = ["t[en, code] = 1.5 +- 0.1", "t[i, code] = 0 +- 0.5"]
+    for order in (priors, priors[::-1]):
+        fits = fitted(priors=order, claims=False)
+        stated = {p.parameter: p for part in fits.parts for p in part.read_law().priors}
+        assert stated["t[en, code]"].center == 1.5 and stated["t[py, code]"].center == 0
 
 
 def test_the_command_prints_the_error_of_what_follows_from_identify(tmp_path):

@@ -122,6 +122,16 @@ def test_intervals_near_a_bound_cover(E: float):
     assert np.all(hits >= binom.ppf(1e-3, 60, 0.95))
 
 
+def test_few_degrees_of_freedom_widen_what_is_near_a_bound():
+    law = law_of("variable N > 0\nparameter E, A > 0\nL = E + A/N\nminimize squared(L)\n")
+    N = np.array([1.0, 2.0, 4.0, 8.0])
+    table = {"N": N, "L": 0.38 + 1 / N + np.array([0.05, -0.1, 0.1, -0.05])}
+    fit = lawdsl.fit(law, table, claims=False)
+    E, error = fit.values["E"], lawdsl.fit(law, table, intervals="delta").intervals.errors["E"]
+    assert 3 < E / error < 4.3  # beyond three standard errors, not beyond the 95 % quantile of t
+    assert fit.intervals.method == "profile" and fit.intervals.ends["E"][0] == 0
+
+
 def test_large_tables_keep_the_delta_method():
     rows = MAX_PROFILE_NUMBERS // 2 + 1
     x = np.linspace(1, 6, rows)

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from literature import PLANTED_CASES, random_case
+from literature import PLANTED_CASES
 from nist_sets import SETS
 from planted import law_of
 from published_shapes import literature_case
+from random_shapes import random_case
 from simulated import Case
 
 import lawdsl

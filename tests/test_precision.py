@@ -63,6 +63,15 @@ def test_one_model_size_determines_no_exponent_of_it(seed: int):
         assert "alpha" not in lawdsl.fit(PRECISION, columns, intervals="delta").intervals.ends
 
 
+def test_a_lower_objective_that_a_profile_finds_is_said():
+    D, P = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e9, 1e11, 5), [3.0, 4, 6, 12]))
+    N = np.full(20, 5e7)
+    L = 1.7 + 400 / (N * (1 - np.exp(-P / 2))) ** 0.34 + 410 / D**0.28
+    fit = lawdsl.fit(PRECISION, {"N": N, "D": D, "P": P, "L": L * noise(2, 20, 0.003)})
+    assert fit.intervals.method == "delta" and fit.verdict != "trusted"
+    assert "has found a lower objective" in messages_by_code(fit)["F0104"]
+
+
 @pytest.mark.parametrize("power", [1.0, 0.5, 1.5])
 @pytest.mark.parametrize("width", [0.01, 0.02])
 def test_two_variables_near_a_line_leave_the_rest_of_their_ranges_open(power: float, width: float):

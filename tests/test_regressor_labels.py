@@ -86,6 +86,17 @@ def test_an_array_says_which_column_is_what(fitted: LawRegressor):
         regressor(columns={"validation": 9}).fit(X.to_numpy(), Y)
 
 
+def test_labels_of_an_array_are_texts_as_they_are_written():
+    columns = {name: k for k, name in enumerate(X.columns)}
+    labels = X["validation"].map({"books": "01", "code": "1"})
+    array = X.assign(validation=labels).to_numpy()
+    made = regressor(columns=columns).fit(array, Y)
+    assert sorted(made.fit_.labels["validation"]) == ["01", "1"]
+    # the rows of one label alone, as a fold may have them
+    alone = array[labels == "01"]
+    np.testing.assert_allclose(made.predict(alone), made.predict(array)[labels == "01"], rtol=1e-12)
+
+
 @pytest.mark.parametrize("ensemble", [BaggingRegressor, AdaBoostRegressor])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_ensembles_take_it_as_their_estimator(ensemble: Any):

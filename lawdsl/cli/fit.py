@@ -57,7 +57,7 @@ priors = click.option(
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="With --by: the number of processes that share the fits.",
+    help="With --by: the number of processes that share the fits; --time-limit counts the first alone.",
 )
 @fit_options("where", "starts")
 @click.option(

@@ -102,8 +102,8 @@ def row_slopes(
         adjoints = np.broadcast_to(adjoint, (*shape, *lengths)).reshape(*shape, -1)
         for position, parts in enumerate(elements):
             for slot, factor in parts:
-                own = factor if len(factor) == 1 else factor[rows]
-                slopes[:, slot] += adjoints[:, :, position] * own
+                by_row = factor if len(factor) == 1 else factor[rows]
+                slopes[:, slot] += adjoints[:, :, position] * by_row
 
     law.slopes(results, add_slope)
     value = results[law.output]

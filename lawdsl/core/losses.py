@@ -310,12 +310,12 @@ def asymmetric(row: Loss) -> Loss:
 
     def curvature(m: Arithmetic, r: Any, slope: Any, *parameters: float) -> Any:
         # the slope of the symmetric loss again, since a quotient by the factor would round
-        own = row.slope(m, r, *parameters[:-1])
-        return _factor(m, r, parameters[-1]) * row.curvature(m, r, own, *parameters[:-1])
+        inner = row.slope(m, r, *parameters[:-1])
+        return _factor(m, r, parameters[-1]) * row.curvature(m, r, inner, *parameters[:-1])
 
     def weight(m: Arithmetic, r: Any, slope: Any, *parameters: float) -> Any:
-        own = row.slope(m, r, *parameters[:-1])
-        return _factor(m, r, parameters[-1]) * row.weight(m, r, own, *parameters[:-1])
+        inner = row.slope(m, r, *parameters[:-1])
+        return _factor(m, r, parameters[-1]) * row.weight(m, r, inner, *parameters[:-1])
 
     def log_normalizer(tau: float, *parameters: float) -> float:
         # half of the area is that of each side, and over/tau is 1/(tau/over)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -18,6 +19,7 @@ class Recent(Generic[Value]):
     def __init__(self, size: int) -> None:
         self.size = size
         self._values: dict[Hashable, Value] = {}
+        self._lock = Lock()
 
     def get(
         self,
@@ -35,10 +37,12 @@ class Recent(Generic[Value]):
         """
         # taken out and put back, so that the first key is the one that was not used for longest
         missing = object()
-        found = self._values.pop(key, missing)
-        value: Value = make() if found is missing else found  # type: ignore[assignment]
-        if found is not missing or keep(value):
-            self._values[key] = value
-            while len(self._values) > self.size:
-                self._values.pop(next(iter(self._values)), None)
+        with self._lock:
+            kept = self._values.pop(key, missing)
+        value: Value = make() if kept is missing else kept  # type: ignore[assignment]
+        if kept is not missing or keep(value):
+            with self._lock:
+                self._values[key] = value
+                while len(self._values) > self.size:
+                    self._values.pop(next(iter(self._values)))
         return value

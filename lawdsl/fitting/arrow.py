@@ -85,14 +85,14 @@ class Arrow:
         """Values by parameter, shape (starts, parameters), by place: shapes (starts, border) and
         (starts, blocks, width), with 0 at unused places.
         """
-        own = np.where(self.used, values[:, np.maximum(self.members, 0)], 0.0)
-        return values[:, self.border], own
+        in_blocks = np.where(self.used, values[:, np.maximum(self.members, 0)], 0.0)
+        return values[:, self.border], in_blocks
 
-    def to_parameters(self, shared: Array, own: Array) -> Array:
+    def to_parameters(self, shared: Array, in_blocks: Array) -> Array:
         """The inverse of `of_parameters`; 0 for a parameter that acts on no row."""
         values = np.zeros((len(shared), self.parameters))
         values[:, self.border] = shared
-        values[:, self.members[self.used]] = own[:, self.used]
+        values[:, self.members[self.used]] = in_blocks[:, self.used]
         return values
 
     def largest(self, compact: Array) -> Array:
@@ -102,8 +102,8 @@ class Arrow:
             compact: derivatives as `compact` returns them.
         """
         count, sizes = len(self.border), np.abs(compact)
-        own = np.maximum.reduceat(sizes[:, count:], self.begins, axis=2).transpose(0, 2, 1)
-        return self.to_parameters(sizes[:, :count].max(axis=2, initial=0.0), own)
+        in_blocks = np.maximum.reduceat(sizes[:, count:], self.begins, axis=2).transpose(0, 2, 1)
+        return self.to_parameters(sizes[:, :count].max(axis=2, initial=0.0), in_blocks)
 
     def products(self, left: Array, right: Array) -> Array:
         """The sums over the rows of each block of products of derivatives.
@@ -137,43 +137,43 @@ class ArrowMatrix:
         border: shape (starts, border, border).
         cross: the rows of the border in the columns of each block, shape (starts, blocks, border,
             width).
-        own: shape (starts, blocks, width, width); the identity at unused places.
+        blocks: shape (starts, blocks, width, width); the identity at unused places.
     """
 
     arrow: Arrow
     border: Array
     cross: Array
-    own: Array
+    blocks: Array
 
     @property
     def diagonal(self) -> Array:
         """The diagonals, shape (starts, parameters)."""
         return self.arrow.to_parameters(
-            np.einsum("sii->si", self.border), np.einsum("skii->ski", self.own)
+            np.einsum("sii->si", self.border), np.einsum("skii->ski", self.blocks)
         )
 
     def scaled(self, size: Array) -> ArrowMatrix:
         """Divide rows and columns by the sizes of the parameters, shape (starts, parameters)."""
-        shared, own = self.arrow.of_parameters(size)
-        own = np.where(self.arrow.used, own, 1.0)
+        shared, in_blocks = self.arrow.of_parameters(size)
+        in_blocks = np.where(self.arrow.used, in_blocks, 1.0)
         return ArrowMatrix(
             self.arrow,
             self.border / (shared[:, :, None] * shared[:, None]),
-            self.cross / (shared[:, None, :, None] * own[:, :, None]),
-            self.own / (own[..., None] * own[:, :, None]),
+            self.cross / (shared[:, None, :, None] * in_blocks[:, :, None]),
+            self.blocks / (in_blocks[..., None] * in_blocks[:, :, None]),
         )
 
     def plus(self, diagonal: Array) -> ArrowMatrix:
         """Add to the diagonals, shape (starts, parameters)."""
-        shared, own = self.arrow.of_parameters(diagonal)
-        border, blocks = self.border.copy(), self.own.copy()
+        shared, in_blocks = self.arrow.of_parameters(diagonal)
+        border, blocks = self.border.copy(), self.blocks.copy()
         np.einsum("sii->si", border)[...] += shared
-        np.einsum("skii->ski", blocks)[...] += own
+        np.einsum("skii->ski", blocks)[...] += in_blocks
         return ArrowMatrix(self.arrow, border, self.cross, blocks)
 
     def of(self, chosen: Mask) -> ArrowMatrix:
         """Select some of the starts by a mask of shape (starts,)."""
-        return ArrowMatrix(self.arrow, self.border[chosen], self.cross[chosen], self.own[chosen])
+        return ArrowMatrix(self.arrow, self.border[chosen], self.cross[chosen], self.blocks[chosen])
 
     def solve(self, right: Array) -> Array:
         """Solve the equations for right sides of shape (starts, parameters).
@@ -183,7 +183,7 @@ class ArrowMatrix:
         """
         of_border, of_blocks = self.arrow.of_parameters(right)
         sides = np.concatenate([self.cross, of_blocks[:, :, None]], axis=2)
-        solved = np.linalg.solve(self.own, sides.transpose(0, 1, 3, 2))
+        solved = np.linalg.solve(self.blocks, sides.transpose(0, 1, 3, 2))
         across = np.einsum("skbm,skmn->sbn", self.cross, solved)
         count = self.border.shape[1]
         shared = np.zeros_like(of_border)
@@ -191,18 +191,18 @@ class ArrowMatrix:
             remaining = self.border - across[:, :, :count]
             remainder = (of_border - across[:, :, count])[:, :, None]
             shared = np.linalg.solve(remaining, remainder)[:, :, 0]
-        own = solved[..., count] - np.einsum("skmb,sb->skm", solved[..., :count], shared)
-        return self.arrow.to_parameters(shared, own)
+        in_blocks = solved[..., count] - np.einsum("skmb,sb->skm", solved[..., :count], shared)
+        return self.arrow.to_parameters(shared, in_blocks)
 
     def inverse_diagonal(self) -> Array:
         """The diagonals of the inverses, shape (starts, parameters)."""
-        inverse = np.linalg.inv(self.own)
+        inverse = np.linalg.inv(self.blocks)
         through = inverse @ self.cross.transpose(0, 1, 3, 2)
         remaining = self.border - np.einsum("skbm,skmc->sbc", self.cross, through)
         shared = np.linalg.inv(remaining) if remaining.shape[1] else remaining
-        own = np.einsum("skii->ski", inverse)
-        own = own + np.einsum("skmb,sbc,skmc->skm", through, shared, through)
-        return self.arrow.to_parameters(np.einsum("sii->si", shared), own)
+        in_blocks = np.einsum("skii->ski", inverse)
+        in_blocks = in_blocks + np.einsum("skmb,sbc,skmc->skm", through, shared, through)
+        return self.arrow.to_parameters(np.einsum("sii->si", shared), in_blocks)
 
 
 def normal_matrix(arrow: Arrow, compact: Array, weights: Array) -> ArrowMatrix:
@@ -215,10 +215,10 @@ def normal_matrix(arrow: Arrow, compact: Array, weights: Array) -> ArrowMatrix:
     """
     count = len(arrow.border)
     weighted = compact * weights[:, None]
-    shared, own = weighted[:, :count], compact[:, count:]
+    shared, in_blocks = weighted[:, :count], compact[:, count:]
     border = shared @ compact[:, :count].transpose(0, 2, 1)
-    cross = arrow.products(shared, own)
-    blocks = arrow.products(weighted[:, count:], own)
+    cross = arrow.products(shared, in_blocks)
+    blocks = arrow.products(weighted[:, count:], in_blocks)
     np.einsum("skii->ski", blocks)[...] += ~arrow.used
     return ArrowMatrix(arrow, border, cross, blocks)
 
@@ -233,8 +233,8 @@ def gradient_of(arrow: Arrow, compact: Array, slopes: Array) -> Array:
     """
     count = len(arrow.border)
     shared = (compact[:, :count] @ slopes[:, :, None])[:, :, 0]
-    own = arrow.products(compact[:, count:], slopes[:, None])[..., 0]
-    return arrow.to_parameters(shared, own)
+    in_blocks = arrow.products(compact[:, count:], slopes[:, None])[..., 0]
+    return arrow.to_parameters(shared, in_blocks)
 
 
 def arrow_of(index: Index, parameters: int) -> Arrow | None:

@@ -43,9 +43,9 @@ def normal_equations(
     else:
         by_row = weights[arrow.order][None]
     if problem.weights is not None:
-        own = problem.weights[arrow.order]
-        cost, slope = cost * own, slope * own
-        by_row = by_row * own if weights is None else by_row
+        weights_in_order = problem.weights[arrow.order]
+        cost, slope = cost * weights_in_order, slope * weights_in_order
+        by_row = by_row * weights_in_order if weights is None else by_row
     matrix = normal_matrix(arrow, compact, by_row).scaled(1 / slopes)
     gradient = gradient_of(arrow, compact, slope)[0] * slopes[0]
     return matrix, gradient, float(cost.sum())

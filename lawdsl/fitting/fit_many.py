@@ -14,7 +14,7 @@ from lawdsl.data.binding import chosen_rows
 from lawdsl.data.groups import grouped
 from lawdsl.data.read import read_table
 from lawdsl.data.weights_and_runs import with_weights
-from lawdsl.fitting.fit import chosen_objective
+from lawdsl.fitting.fit import objective_of
 from lawdsl.fitting.fit_processes import Group, fit_group, fit_in_processes
 from lawdsl.fitting.fits_by_group import FailedGroup, FitsByGroup, FittedGroup
 from lawdsl.fitting.options import OPTIONS, FitOptions, is_whole
@@ -100,7 +100,7 @@ def fit_groups(
     if not is_whole(processes) or not 1 <= processes <= MOST_PROCESSES:
         raise ValueError(f"the number of processes is a whole number from 1, not {processes!r}")
     # a mistake in the options concerns all groups
-    chosen_objective(law, options.objective, options.delta, options.quantile)
+    objective_of(law, options)
     parts, options = _divided(tables, by, options)
     results: list[Group]
     if processes > 1 and len(parts) > 1:
@@ -173,17 +173,21 @@ def _separate(tables: Any, options: FitOptions) -> Iterable[tuple[Labels, Any]]:
 
     Raises:
         TypeError: a single table.
+        ValueError: two tables of one name.
     """
     if not isinstance(tables, (Mapping, list, tuple)):
         message = "fit_many() takes several tables, or one table with by=COLUMN"
         raise TypeError(message)
-    named = tables.items() if isinstance(tables, Mapping) else enumerate(tables)
+    named = list(tables.items() if isinstance(tables, Mapping) else enumerate(tables))
     if isinstance(tables, Mapping) and any(_is_column(x) for x in tables.values()):
         message = "fit_many() takes several tables: a mapping of columns is one; say by=COLUMN"
         raise TypeError(message)
     if options.weights is not None and not isinstance(options.weights, str):
         raise TypeError("weights of several tables are given by the name of their column")
-    return [((str(name),), table) for name, table in named]
+    labels = [str(name) for name, _ in named]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"fit_many() takes tables with different names, not {', '.join(labels)}")
+    return [((label,), table) for label, (_, table) in zip(labels, named, strict=True)]
 
 
 def _is_column(values: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,9 @@ from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FixedParameter, Intervals, Parameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
+
+# numbers of a parameter between its value and each end, and how far those towards infinity go
+POINTS, FAR = 33, 1e6
 
 
 def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParameter]:
@@ -47,7 +50,7 @@ def with_tied_intervals(
 ) -> Intervals:
     """The intervals, with those of tied parameters, and of those that follow from `identify`.
 
-    A function of one parameter has its interval. One of several has, with delta intervals, the
+    A monotone function of one parameter has its interval. One of several has, with delta intervals, the
     error |∇g·F| of the delta method, F the factor of the covariance; it has none where a parameter
     that it depends on has none.
 
@@ -64,10 +67,10 @@ def with_tied_intervals(
             continue
         if len(slopes) == 1:
             ((part, slope),) = slopes.items()
-            errors[name] = abs(slope) * intervals.errors[part]
-            low_high = sorted(_at_ends(law, name, values, part, intervals.ends[part]))
-            if low_high[0] <= value <= low_high[1]:
-                ends[name] = low_high[0], low_high[1]
+            images = _images(law, name, values, part, intervals.ends[part])
+            if _is_monotone(images):
+                errors[name] = abs(slope) * intervals.errors[part]
+                ends[name] = min(images[0], images[-1]), max(images[0], images[-1])
         elif slopes and covariance is not None and intervals.method == "delta":
             gradient = np.array([[slopes.get(part, 0.0) for part in covariance.names]])
             error = float(covariance.errors(gradient)[0])
@@ -89,12 +92,32 @@ def _tied(law: Law, values: Mapping[str, float]) -> Iterator[tuple[str, float, d
             yield name, float(formula.xreplace(point)), slopes
 
 
-def _at_ends(
+def _images(
     law: Law, name: str, values: Mapping[str, float], part: str, ends: tuple[float, float]
-) -> Iterator[float]:
-    """A tied parameter at both ends of the interval of the one that it depends on."""
-    formula = law.to_sympy(tree.Name(name))
-    for end in ends:
-        number = sp.Float(end, 17) if np.isfinite(end) else sp.oo * int(np.sign(end))
-        at_end = formula.xreplace({**_point(law, values), law.symbols[part]: number})
-        yield float(at_end) if at_end.is_extended_real and at_end is not sp.nan else float("nan")
+) -> list[float]:
+    """A tied parameter along the interval of the one that it depends on, from its lower end on; nan
+    where it has no value.
+    """
+    formula, value = law.to_sympy(tree.Name(name)), values[part]
+    steps = np.linspace(0.0, 1.0, POINTS)
+    far = max(abs(value), 1.0) * np.array([0.0, *np.geomspace(1e-3, FAR, POINTS - 1), np.inf])
+    below, above = (
+        far if np.isinf(end) else np.array([*(steps * abs(end - value))[:-1], abs(end - value)])
+        for end in ends
+    )
+    images = []
+    for x in (ends[0], *(value - below[1:-1][::-1]), *(value + above[:-1]), ends[1]):
+        number = sp.Float(x, 17) if np.isfinite(x) else sp.oo * int(np.sign(x))
+        image = formula.xreplace({**_point(law, values), law.symbols[part]: number})
+        has_value = image.is_extended_real and image is not sp.nan
+        images.append(float(image) if has_value else float("nan"))
+    return images
+
+
+def _is_monotone(images: Sequence[float]) -> bool:
+    """Whether values along an interval only rise or only fall: a square has an extreme inside."""
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        steps = np.diff(images)
+    steps = steps[~np.isnan(steps)]
+    known = not np.any(np.isnan(images))
+    return known and bool(np.all(steps >= 0) or np.all(steps <= 0))

@@ -33,10 +33,10 @@ def starts_of_parts(
     """
     names = [{q.name for q in part.parameters} for part in laws]
     known = [name for part in laws for name in (q.name for q in part.parameters)]
-    values: dict[str, float] = {}
+    free, values = set(known), dict[str, float]()
     # a start of one element goes before that of all
     for name, value in sorted(start.items(), key=lambda pair: _labels_named(law, pair[0])):
-        elements = [each for each in _elements(law, instance, name) if each in known]
+        elements = [each for each in _elements(law, instance, name) if each in free]
         if not elements:
             help = f"its parameters are {abridged(list(dict.fromkeys(known)), MOST_NAMES)}"
             help = did_you_mean(name, known, help)

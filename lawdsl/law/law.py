@@ -138,8 +138,9 @@ class Law(Presented, Exportable):
         Raises:
             LawdslError: an `identify` that is not linear in parameters.
         """
-        declared = without_bounds(self.declarations, self.dropped, dict(self.given))
-        return replace(self, declarations=instantiated(declared, instance), root=None)
+        given = dict(self.given)
+        declared = without_bounds(self.declarations, self.dropped, given)
+        return replace(self, declarations=instantiated(declared, instance, given), root=None)
 
     @cached_property
     def general(self) -> IndexedAlgebra[Law]:

@@ -31,10 +31,11 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from literature import PLANTED_CASES, random_case
+from literature import PLANTED_CASES
 from nist_sets import SETS
 from planted import law_of
 from published_shapes import LITERATURE, literature_case
+from random_shapes import random_case
 from rich.console import Console
 from simulated import Case
 

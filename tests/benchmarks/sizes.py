@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from labelled import SHARED_EXPONENTS
 from rivals import CHINCHILLA, Objective, tuned
 
 Array = NDArray[np.float64]
@@ -35,23 +36,12 @@ Table = dict[str, Array]
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 LABELS = (1, 6, 26, 99, 999)
 NOISE = 0.004
-AGREE, MOST, SAME = (
-    5,
-    60,
-    1e-6,
-)  # starts that must agree, at most how many, relative to the objective
+# starts that must agree, at most how many, and how nearly, relative to the objective
+AGREE, MOST, SAME = 5, 60, 1e-6
 TIGHT = {"maxiter": 20_000, "maxfun": 20_000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-9}
 SHARES, DOMAINS = 16, 7  # of the two wide laws
 
-SHARED = """law shared "exponents that all labels share"
-index     i over domain
-variable  N > 0
-variable  D > 0
-parameter E[i], A[i], B[i] > 0
-parameter alpha, beta > 0
-L[i] = E[i] + A[i]/N^alpha + B[i]/D^beta
-minimize  squared(log(L))
-"""
+SHARED = SHARED_EXPONENTS.format(objective="squared(log(L))")
 MIXED = """law mixed "22 parameters"
 variable  N, D > 0
 variable  {shares} >= 0

@@ -48,9 +48,9 @@ class BlockJacobian:
     def lengths(self) -> Array:
         """The length of the column of each parameter, shape (parameters,)."""
         count, squares = len(self.arrow.border), self.compact**2
-        own = np.add.reduceat(squares[count:], self.arrow.begins, axis=1).T
+        in_blocks = np.add.reduceat(squares[count:], self.arrow.begins, axis=1).T
         shared = squares[:count].sum(axis=1)
-        return np.sqrt(self.arrow.to_parameters(shared[None], own[None])[0])
+        return np.sqrt(self.arrow.to_parameters(shared[None], in_blocks[None])[0])
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """For each block the positions of its parameters, and its part of the Jacobian, shape (rows
@@ -72,24 +72,24 @@ class BlockJacobian:
         columns = self.compact[places].T
         remaining, response = columns.copy(), np.zeros((self.arrow.parameters, len(numbers)))
         begins = self.arrow.begins
-        for number, (own, jacobian) in enumerate(self.blocks()):
+        for number, (members, jacobian) in enumerate(self.blocks()):
             rows = slice(begins[number], self.arrow.ends[number])
             length = np.linalg.norm(jacobian, axis=0)
-            moving = (length > 0) & ~left_out[own]
+            moving = (length > 0) & ~left_out[members]
             if not moving.any():
                 continue
             scaled = jacobian[:, moving] / length[moving]
-            found = np.linalg.lstsq(scaled, columns[rows], rcond=RANK_RTOL)[0]
-            remaining[rows] -= scaled @ found
-            response[own[moving]] = found / length[moving, None]
+            solution = np.linalg.lstsq(scaled, columns[rows], rcond=RANK_RTOL)[0]
+            remaining[rows] -= scaled @ solution
+            response[members[moving]] = solution / length[moving, None]
         return SharedColumns(columns, remaining, response)
 
     def times(self, change: Array) -> Array:
         """The changes of the residuals by a change of the parameters, shape (rows,)."""
-        shared, own = self.arrow.of_parameters(change[None])
+        shared, in_blocks = self.arrow.of_parameters(change[None])
         count = len(self.arrow.border)
         lengths = self.arrow.ends - self.arrow.begins
-        by_row = np.repeat(own[0], lengths, axis=0)
+        by_row = np.repeat(in_blocks[0], lengths, axis=0)
         ordered = shared[0] @ self.compact[:count]
         ordered = ordered + np.sum(by_row.T * self.compact[count:], axis=0)
         result = np.empty_like(ordered)
@@ -103,12 +103,14 @@ class BlockJacobian:
             width: the largest effect of a direction, relative to columns of length 1.
             left_out: parameters that do not move, shape (parameters,).
         """
-        found = []
+        directions = []
         lengths = self.lengths
         unit = np.where(lengths > 0, lengths, 1.0)
-        for own, jacobian in self.blocks():
-            kept = ~left_out[own]
-            found += _flat(jacobian[:, kept] / unit[own[kept]], own[kept], len(lengths), width)
+        for numbers, jacobian in self.blocks():
+            kept = ~left_out[numbers]
+            directions += _flat(
+                jacobian[:, kept] / unit[numbers[kept]], numbers[kept], len(lengths), width
+            )
         border = self.arrow.border[~left_out[self.arrow.border]]
         columns = self.shared(border, left_out)
         # a column that the blocks reproduce has no effect of its own
@@ -116,8 +118,8 @@ class BlockJacobian:
         for direction in _flat(scaled, border, len(lengths), width):
             follows = columns.response @ (direction[border] / unit[border]) * unit
             whole = direction - np.where(lengths > 0, follows, 0.0)
-            found.append(whole / np.linalg.norm(whole))
-        return found
+            directions.append(whole / np.linalg.norm(whole))
+        return directions
 
 
 @dataclass(frozen=True, eq=False)

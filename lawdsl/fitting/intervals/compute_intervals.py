@@ -121,8 +121,10 @@ def intervals(
     ):
         used, method = "profile", method_of("profile")
     ends = method.ends(task)
-    # a lower minimum found on the way is none that the search for the optimum agreed on
+    lower_minimum: list[Diagnostic] = []
     if by_delta and used == "profile" and not _is_usable_profile(ends, task):
+        # a lower minimum is none that the starts of the search have agreed on
+        lower_minimum = _lower_minimum_warning(ends)
         used, method = "delta", method_of("delta")
         ends = method.ends(task)
     if isinstance(ends, Diagnostic):
@@ -147,7 +149,7 @@ def intervals(
         ends.failed,
     )
     covariance = linearised_covariance if criterion is None else ends.covariance
-    notes = (*ends.notes, *_unbounded_interval_warnings(without_end, groups))
+    notes = (*ends.notes, *lower_minimum, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
@@ -171,6 +173,15 @@ def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> b
     return True
 
 
+def _lower_minimum_warning(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
+    """A warning if the search for a profile has found a lower objective than that of the fit."""
+    if isinstance(ends, Diagnostic) or ends.lower is None:
+        return []
+    message = "the search for profile intervals has found a lower objective than the search for the optimum"
+    help = "more --starts may find that minimum; --intervals profile continues from it"
+    return [Diagnostic("F0104", message, "warning", help=help)]
+
+
 def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
     """Whether a parameter on or near a bound calls for profile intervals, which must be possible."""
     problem, fitted = task.problem, task.free
@@ -183,7 +194,15 @@ def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
     residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
     noise = noise_of(problem, residual, fitted, task.groups)
     rise = noise.square / noise.curvature / 2 * task.linearised.inflation
-    return is_near_bound(problem, task.theta, task.on_bound, task.undetermined, covariance, rise)
+    return is_near_bound(
+        problem,
+        task.theta,
+        task.on_bound,
+        task.undetermined,
+        covariance,
+        rise,
+        task.linearised.half_width,
+    )
 
 
 def _unknown_noise(

@@ -25,7 +25,7 @@ from lawdsl.fitting.transforms import Limit, to_free, without_coupled_limits
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# in standard errors: a bound further away does not affect intervals of 95 %
+# in standard errors: a bound further away does not affect intervals of 95 %, unless they are wider
 NEAR_ERRORS = 3.0
 # rows times parameters: on larger tables profiles take seconds
 MAX_PROFILE_NUMBERS = 300_000
@@ -42,6 +42,7 @@ def is_near_bound(
     undetermined: Mask,
     covariance: Covariance,
     rise: Array,
+    half_width: float,
 ) -> bool:
     """Whether intervals need a profile, because a parameter lies on or near a bound.
 
@@ -58,7 +59,9 @@ def is_near_bound(
         covariance: the covariance of the parameters, those on a bound included.
         rise: the increase of the objective at one standard error of each parameter, shape
             (parameters,).
+        half_width: of the intervals, in standard errors.
     """
+    nearest = max(NEAR_ERRORS, half_width)
     if problem.rows * problem.parameters > MAX_PROFILE_NUMBERS:
         return False
     if np.any(on_bound):
@@ -68,24 +71,26 @@ def is_near_bound(
         if undetermined[i]:
             continue
         for side in transform.sides:
-            if side is None or not _is_within(side, theta, i, covariance):
+            if side is None or not _is_within(side, theta, i, covariance, nearest):
                 continue
             if side.formula is not None:
                 return True
             moved = theta + matrix[:, i] / matrix[i, i] * (side.number - theta[i])
             is_lower = side is transform.lower
-            if _rise_on_bound(problem, theta, moved, i, is_lower) <= NEAR_ERRORS**2 * rise[i]:
+            if _rise_on_bound(problem, theta, moved, i, is_lower) <= nearest**2 * rise[i]:
                 return True
     return False
 
 
-def _is_within(side: Limit, theta: Array, number: int, covariance: Covariance) -> bool:
-    """Whether a bound is within three standard errors of the distance to it."""
+def _is_within(
+    side: Limit, theta: Array, number: int, covariance: Covariance, nearest: float
+) -> bool:
+    """Whether a bound is within so many standard errors of the distance to it."""
     gradient = -_limit_gradient(side, theta)
     gradient[number] += 1.0
     distance = abs(float(theta[number] - side.at(theta[None])[0]))
     (error,) = covariance.errors(gradient[None])
-    return bool(np.isfinite(error) and distance <= NEAR_ERRORS * error)
+    return bool(np.isfinite(error) and distance <= nearest * error)
 
 
 def _limit_gradient(side: Limit, theta: Array) -> Array:

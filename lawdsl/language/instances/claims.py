@@ -18,7 +18,9 @@ MAX_ASSIGNMENTS = 24  # ways in which the names of one claim may stand for label
 MAX_ASSIGNMENTS_OF_TABLE = 12  # for the labels of a table
 
 
-def instantiated(declared: Declarations, instance: Instance) -> Declarations:
+def instantiated(
+    declared: Declarations, instance: Instance, given: Mapping[str, float] | None = None
+) -> Declarations:
     """Return the law of the rows that an instance names, with its claims at their labels.
 
     Left out are claims about any two labels that are expected to hold only conditionally, since the
@@ -35,7 +37,7 @@ def instantiated(declared: Declarations, instance: Instance) -> Declarations:
     assert declared.output.formula is not None
     ground(declared.output.formula, ground.rows)
     claims = [stated for claim in declared.claims for stated in _instances_of(ground, claim)]
-    return replace(written_out(ground), claims=tuple(claims))
+    return replace(written_out(ground, given), claims=tuple(claims))
 
 
 def _instances_of(ground: Grounding, claim: Claim) -> Iterator[Claim]:

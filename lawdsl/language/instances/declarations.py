@@ -20,8 +20,12 @@ from lawdsl.language.symbols import Declarations, Prior, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 
-def written_out(ground: Grounding) -> Declarations:
+def written_out(ground: Grounding, given: Mapping[str, float] | None = None) -> Declarations:
     """The law of the rows that a grounding is about, without indices and without claims.
+
+    Args:
+        ground: what writes formulas out.
+        given: values that replace those of settings, by which bounds of elements are judged.
 
     Raises:
         LawdslError: an `identify` that is not linear in parameters.
@@ -43,7 +47,7 @@ def written_out(ground: Grounding) -> Declarations:
     # those of single elements first: what is identified depends on which of them are free
     symbols = {name: _with_bounds(symbol, bounds.get(name, ())) for name, symbol in symbols.items()}
     if selected_holds:
-        symbols = _with_elements(symbols, selected_holds)
+        symbols = _with_elements(symbols, selected_holds, given or {})
     holds = [*ground.ties]
     if not instance.open:  # else other labels share in what is identified
         holds += identified(declared, instance, ground, symbols)
@@ -116,9 +120,11 @@ def _with_bounds(symbol: Symbol, changes: Sequence[Relation]) -> Symbol:
 
 
 def _with_elements(
-    symbols: dict[str, Symbol], holds: Mapping[str, tuple[str, Formula]]
+    symbols: dict[str, Symbol],
+    holds: Mapping[str, tuple[str, Formula]],
+    given: Mapping[str, float],
 ) -> dict[str, Symbol]:
-    """The symbols, some elements fixed or tied by statements of options."""
+    """The symbols, some elements fixed or tied by statements of options, with values of settings."""
     lines = [
         f"{kind} {name} = {print_formula(formula)}\n" for name, (kind, formula) in holds.items()
     ]
@@ -136,7 +142,7 @@ def _with_elements(
             strict=True,
         )
     ]
-    fix_and_tie(scope, statements)
+    fix_and_tie(scope, statements, given)
     if scope.errors:
         raise LawdslError(scope.diagnostics)
     return scope.symbols
@@ -208,7 +214,9 @@ def _priors(
 ) -> dict[str, Prior]:
     """The prior of each element of a parameter that has one; that of some elements goes first."""
     priors: dict[str, Prior] = {}
-    for of, prior in sorted(declared.priors.items(), key=lambda pair: "[" in pair[0]):
+    for of, prior in sorted(
+        declared.priors.items(), key=lambda pair: _labels_named(declared, pair[0])
+    ):
         base, _, rest = of.partition("[")
         elements = [name for name, _ in _elements(declared, ground, symbols, base)]
         if rest:
@@ -217,6 +225,13 @@ def _priors(
             elements = [name for name in elements if name in chosen]
         priors |= {name: prior.at(name) for name in elements}
     return priors
+
+
+def _labels_named(declared: Declarations, of: str) -> int:
+    """How specific a name in an option is: 0 without subscripts, else 1 more than it has labels."""
+    _, _, rest = of.partition("[")
+    parts = rest.removesuffix("]").split(", ") if rest else []
+    return sum(part not in declared.indices for part in parts) + bool(parts)
 
 
 def _elements(
