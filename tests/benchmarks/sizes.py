@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from labelled import SHARED_EXPONENTS
 from rivals import CHINCHILLA, Objective, tuned
