@@ -9,7 +9,7 @@ import pytest
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import library, tree
 from lawdsl.language.parser import parse
-from lawdsl.language.pipelines import Pipeline
+from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.printer import print_document, print_formula
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures" / "pipelines"

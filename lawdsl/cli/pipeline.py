@@ -26,7 +26,7 @@ from lawdsl.core.output_files import check_writable, writing
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
-    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.language.pipeline_records import Pipeline
     from lawdsl.pipelines.result import PipelineResult
 
 

@@ -13,7 +13,7 @@ from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.pipelines import Pipeline, PipelineStep
+from lawdsl.language.pipeline_records import Pipeline, PipelineStep
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Symbol
 from lawdsl.law.law import Law
