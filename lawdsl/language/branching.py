@@ -85,7 +85,8 @@ def _check_uses(
             help = f"write above: `step {use} : {law.name} …`"
             scope.report("L0603", message, scope.within(line.span, line.law), help)
         elif fitted[use].law.name != law.name:
-            message = f"`{question.name}` uses `{law.name}`, and `{use}` fits `{fitted[use].law.name}`"
+            message = (
+                f"`{question.name}` uses `{law.name}`, and `{use}` fits `{fitted[use].law.name}`"
+            )
             help = f"fit the law of the question: `step {use} : {law.name} …`"
             scope.report("L0603", message, scope.within(line.span, line.law), help)
-

@@ -70,9 +70,9 @@ def _resolved(
     for line in lines:
         earlier = [step for step in steps if step is not None]
         steps.append(
-            branching.step_of(scope, line, earlier, find_question)
-            if branches and not _fits(line, find_question)
-            else _step(scope, line, last=line is lines[-1] or branches)
+            _step(scope, line, last=line is lines[-1] or branches)
+            if isinstance(line, tree.StepNode) and _fits(line, find_question)
+            else branching.step_of(scope, line, earlier, find_question)
         )
         if branches:
             branching.check_names(scope, line, earlier)

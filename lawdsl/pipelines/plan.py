@@ -191,9 +191,7 @@ def step_task(
     return StepTask(
         law=LawChanges(settings=settings).apply(law),
         group_by=step.group_by,
-        where=tuple(
-            (c.name, c.relation, comparison_value(c.value, constants)) for c in step.where
-        ),
+        where=tuple((c.name, c.relation, comparison_value(c.value, constants)) for c in step.where),
         point={name: formula_value(formula, constants) for name, formula in step.point},
         columns={name: columns[name] for name in step.names if name in columns},
     )
@@ -203,9 +201,7 @@ def comparison_value(
     compared: tree.Formula | tree.Label, constants: Mapping[str, Value]
 ) -> float | str:
     """What a condition compares with: a number of givens and settings, or a label."""
-    return (
-        compared.text if isinstance(compared, tree.Label) else formula_value(compared, constants)
-    )
+    return compared.text if isinstance(compared, tree.Label) else formula_value(compared, constants)
 
 
 def formula_value(formula: tree.Formula, constants: Mapping[str, Value]) -> float:

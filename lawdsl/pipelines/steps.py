@@ -120,15 +120,17 @@ def run_step(
             problem = problem_of(law, part.runs.columns, part.runs.target, law.objective)
             previous_part = part
         group = _describe_group(task, table, part, rows, sigma)
-        groups.append(
-            fit_group(group, problem, part, rows, options, last=last, lenient=lenient)
-        )
+        groups.append(fit_group(group, problem, part, rows, options, last=last, lenient=lenient))
         if options.progress is not None:
             options.progress(len(groups), len(grouped))
     stage = Stage(task, table, where, all_parts, tuple(groups), *_pooled_noise(groups))
     if not stage.fitted_groups:
         raise LawdslError(_no_group_fitted(stage))
-    return stage if not task.point or lenient else replace(stage, output_table=_predictions_table(stage))
+    return (
+        stage
+        if not task.point or lenient
+        else replace(stage, output_table=_predictions_table(stage))
+    )
 
 
 def _describe_group(

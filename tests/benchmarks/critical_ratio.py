@@ -94,10 +94,15 @@ def main() -> None:
             inside[key].append(low <= truth <= high)
             widths[key].append(high - low)
         if world % 20 == 19 or world == options.worlds - 1:
-            print(f"{world + 1} worlds, {time.process_time() - start:.0f} s CPU, {none} without an interval")
+            print(
+                f"{world + 1} worlds, {time.process_time() - start:.0f} s CPU, {none} without an interval"
+            )
             for key in sorted(inside):
                 share, count = np.mean(inside[key]), len(inside[key])
-                print(f"  {key}: {share:.1%} of {count}, median width {np.median(widths[key]):.3f}", flush=True)
+                print(
+                    f"  {key}: {share:.1%} of {count}, median width {np.median(widths[key]):.3f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

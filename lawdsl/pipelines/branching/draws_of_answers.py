@@ -92,7 +92,9 @@ def _search_of(
     (unknown,) = formulated.unknowns
     lines = [c for c in formulated.conditions if not c.always_holds]
     expressions = [formulated.goal, *(c.margin for c in lines)]
-    symbols = sorted(set().union(*(e.free_symbols for e in expressions)) - {unknown.symbol}, key=str)
+    symbols = sorted(
+        set().union(*(e.free_symbols for e in expressions)) - {unknown.symbol}, key=str
+    )
     tape = Slopes(compile_tape(expressions, [unknown.symbol, *symbols]))
     low, high = -math.inf, math.inf
     for relation, limit in unknown.bounds:

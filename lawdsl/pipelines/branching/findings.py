@@ -72,7 +72,9 @@ def _of_answers(step: AnswersOfStep, place: str) -> Iterator[Diagnostic]:
     for group in step.groups:
         if group.ok and group.unanswered > MAX_UNANSWERED:
             where = _text(group.labels)
-            message = f"`{step.question}` has no answer in {group.unanswered:.0%} of the draws{where}"
+            message = (
+                f"`{step.question}` has no answer in {group.unanswered:.0%} of the draws{where}"
+            )
             help = "the interval is that of the others: believe it less"
             yield Diagnostic("F0406", message, "warning", place=place, help=help)
 

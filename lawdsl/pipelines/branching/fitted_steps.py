@@ -232,7 +232,9 @@ def fit_computed(
     if not len(source.table):
         reason = f"no row is left for `{law.name}`"
         empty = np.zeros(0, dtype=np.int64)
-        return FittedStep(name, task, source, where, (FittedGroup(law, {}, empty, left_out=reason),))
+        return FittedStep(
+            name, task, source, where, (FittedGroup(law, {}, empty, left_out=reason),)
+        )
     rng = np.random.default_rng(seed)
     groups = []
     # rows that a law cannot take, such as a turning point at 0, are left out

@@ -102,7 +102,9 @@ def _several(pipeline: Pipeline, settings: Numbers) -> dict[str, tuple[float, ..
     used = {n.text for f in formulas for n in tree.walk(f) if isinstance(n, tree.Name)}  # type: ignore[arg-type]
     for name, numbers in several.items():
         if not numbers or name in used:
-            message = f"{name} has {len(numbers)} values, and fits of `{pipeline.name}` depend on it"
+            message = (
+                f"{name} has {len(numbers)} values, and fits of `{pipeline.name}` depend on it"
+            )
             help = "give it one value, and run the pipeline again for another"
             raise LawdslError(Diagnostic("F0401", message, help=help))
     return several

@@ -114,7 +114,9 @@ def changes(
     if lacking:
         named = [", ".join(f"{c} = {x}" for c, x in zip(by, key, strict=True)) for key in lacking]
         message = f"no row has {variable} = {start:g} in {len(lacking)} of {len(set(keys))} groups"
-        help = f"add a row with {variable} = {start:g} for each, with the {output} of the base model"
+        help = (
+            f"add a row with {variable} = {start:g} for each, with the {output} of the base model"
+        )
         notes = tuple(name for name in named[:4] if name)
         raise LawdslError(Diagnostic("F0407", message, place=table.name, notes=notes, help=help))
     base = np.array([np.mean(at_start[key]) for key in keys])
@@ -234,13 +236,10 @@ def _column_of(
 def _compare(table: Table, column: str, relation: str, compared: float | str) -> NDArray[np.bool_]:
     if isinstance(compared, str) or relation not in ORDER_RELATIONS:
         texts = np.array(table.texts(column))
-        same = (
-            texts == compared if isinstance(compared, str) else table.numbers(column) == compared
-        )
+        same = texts == compared if isinstance(compared, str) else table.numbers(column) == compared
         return np.asarray(same if relation == "=" else ~same)
     return np.asarray(ORDER_RELATIONS[relation](table.numbers(column), compared))
 
 
 def _cell(table: Table, column: str, row: int) -> Any:
     return table.columns[column][row].as_py()
-
