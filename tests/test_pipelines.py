@@ -136,5 +136,5 @@ def test_a_law_is_no_pipeline_and_a_pipeline_no_law(tmp_path: Path):
 
 
 def test_shipped_pipelines_are_no_laws():
-    assert set(library.shipped("pipeline")) == {"mixing.nested"}
+    assert set(library.shipped("pipeline")) == {"cmr.critical", "mixing.nested"}
     assert not set(library.shipped("pipeline")) & set(library.shipped())
