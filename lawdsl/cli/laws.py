@@ -28,8 +28,10 @@ def laws(only_notes: bool, as_json: bool) -> int:
     shipped_laws = [declarations(name)[0] for name in shipped()]
     questions = [question(name)[0] for name in shipped("question")]
     pipelines = [pipeline(name)[0] for name in shipped("pipeline")]
-    files = sorted((*shipped_laws, *questions, *pipelines), key=lambda file: file.name)
-    notes = {file.name: file.notes for file in files if file.notes}
+    notes = {law.name: law.notes for law in shipped_laws}
+    notes |= {each.name: each.notes for each in questions}
+    notes |= {each.name: each.notes for each in pipelines}
+    notes = {name: texts for name, texts in sorted(notes.items()) if texts}
 
     def printed() -> None:
         if only_notes:
