@@ -224,21 +224,17 @@ def _by_shape(rows: PremiseRows, length: str) -> Evidence | None:
 
 
 def _runs(rows: PremiseRows) -> Codes | None:
-    """The number of the run of each row; None if no column identifies runs with several rows."""
+    """The number of the run of each row; None if no column identifies runs."""
     for column in rows.columns("run"):
-        if "" in rows.table.texts(column):
-            continue
-        codes = codes_of(rows.table, column)
-        # the losses of several domains at one step are several rows
-        count = int(codes.max()) + 1
-        if count < len(codes):
-            return codes
+        if "" not in rows.table.texts(column):
+            return codes_of(rows.table, column)
     return None
 
 
 def _alike(rows: PremiseRows, length: str) -> Codes:
     """A number for each group of rows that differ in the length and what moves with it, as far as
-    columns tell: columns with few different cells are settings of runs.
+    columns tell: columns with few different cells are settings of runs. A different text in each row
+    may name a run of its own.
     """
     groups = [rows.settings_except(length)]
     moving = {rows.bound[length], rows.bound[rows.law.output], *rows.columns("learning rate")}
@@ -246,7 +242,9 @@ def _alike(rows: PremiseRows, length: str) -> Codes:
         if name in moving or rows.uses(name):
             continue
         codes = codes_of(rows.table, name)
-        if int(codes.max()) + 1 <= len(codes) / MIN_CHECKPOINTS:
+        different = int(codes.max()) + 1
+        named = different == len(codes) and not rows.table.readable(name).any()
+        if named or different <= len(codes) / MIN_CHECKPOINTS:
             groups.append(codes)
     return row_codes(groups, len(rows.table))
 
