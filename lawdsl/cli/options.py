@@ -206,7 +206,8 @@ _fix = click.option(
     "--fix",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Fix a parameter, or one element: E=1.69, t[web,code]=2.",
+    help="Fix a parameter, or one element: E=1.69, t[web,code]=2. Labels that are not names may have quotes: "
+    't["math-web",code]=2.',
 )
 _tie = click.option(
     "--tie",
