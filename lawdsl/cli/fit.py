@@ -57,7 +57,7 @@ priors = click.option(
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="With --by: the number of processes that share the fits; --time-limit counts the first alone.",
+    help="With --by: the number of processes that share the fits; --time-limit counts them together.",
 )
 @fit_options("where", "starts")
 @click.option(
@@ -132,8 +132,6 @@ def fit(
     # before the fit, which may take minutes and would be lost
     if output:
         check_writable(Path(output))
-    if by is not None and plot is not None:
-        raise click.UsageError("--plot draws one fit, and --by makes many")
     if by is None and processes > 1:
         raise click.UsageError("--processes share the fits of groups: say which, --by COLUMN")
     read = replace(changes, priors=priors).apply(load(law))
@@ -151,7 +149,7 @@ def fit(
         record = FitOptions(**{**options, "starts": starts}, progress=None if by else report)
         if by is not None:
             groups = fit_groups(read, data, _columns(by), record, processes, report)
-            return _finish_groups(groups, output, as_json)
+            return _finish_groups(groups, output, as_json, plot)
         fitted_law = fit_with(read, data, record)
         if isinstance(fitted_law, Fit):
             fitted_law = with_rival_laws(
@@ -195,8 +193,8 @@ def _columns(by: str) -> tuple[str, ...]:
     return columns
 
 
-def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool) -> int:
-    """Write and print the fits of many groups."""
+def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool, plot: str | None) -> int:
+    """Write, print and draw the fits of many groups."""
     from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
     from lawdsl.reporting.terminal import console
 
@@ -210,7 +208,16 @@ def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool) -> int:
 
     ok = fits.verdict != "not trusted"
     result = fits.to_json() if as_json else None
-    return finish("fit", result, findings_by_group(fits), ok=ok, as_json=as_json, show=printed)
+    return finish(
+        "fit",
+        result,
+        findings_by_group(fits),
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=fits,
+    )
 
 
 def _count(starts: str) -> int | str:

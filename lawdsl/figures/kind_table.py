@@ -40,6 +40,13 @@ KINDS = (
         "measured against fitted for each label of a law with index sets",
     ),
     Kind(
+        "groups",
+        ("FitsByGroup",),
+        "lawdsl.figures.kinds.groups",
+        "groups_figure",
+        "of the fits of many groups: each parameter with its interval, for each group",
+    ),
+    Kind(
         "residuals",
         ("Fit",),
         "lawdsl.figures.kinds.residuals",

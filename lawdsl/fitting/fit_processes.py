@@ -12,9 +12,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.records import read, to_plain
+from lawdsl.core.time_limit import OutOfTime, remaining_time
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit import fit_with
@@ -35,7 +37,7 @@ from lawdsl.law.law import Law
 Group = FittedGroup | FailedGroup
 Part = tuple[tuple[str, ...], Any]
 
-POLL_SECONDS = 0.2  # between two looks at what the processes have done
+POLL_SECONDS = 0.1  # between two looks at what the processes have done
 
 
 def fit_group(law: Law, labels: tuple[str, ...], table: Any, options: FitOptions) -> Group:
@@ -77,6 +79,7 @@ def fit_in_processes(
 
     Raises:
         ChildProcessError: a process was ended, or ended by itself.
+        OutOfTime: the processes have used the CPU time that a limit leaves.
     """
     results: list[Group | None] = [None] * len(parts)
     readable: list[tuple[int, tuple[str, ...], Table]] = []
@@ -86,59 +89,107 @@ def fit_in_processes(
         except LawdslError as error:
             results[number] = FailedGroup(labels, 0, error.diagnostics)
     shares = [share for k in range(processes) if (share := readable[k::processes])]
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max(1, len(shares))) as pool:
-        outputs = [Path(folder) / f"{k}.jsonl" for k in range(len(shares))]
-        futures = [
-            pool.submit(_run, _request(law, options, [(a, b) for _, a, b in share]), output)
-            for share, output in zip(shares, outputs, strict=True)
-        ]
-        _report(futures, outputs, len(parts) - len(readable), len(parts), progress)
-        for future, share, output in zip(futures, shares, outputs, strict=True):
-            future.result()
-            lines = output.read_text(encoding="utf-8").splitlines()
-            for (number, _, _), line in zip(share, lines, strict=True):
+    with tempfile.TemporaryDirectory() as name:
+        running: list[_Process] = []
+        try:
+            for k, share in enumerate(shares):
+                request = _request(law, options, [(labels, table) for _, labels, table in share])
+                running.append(_Process.started(Path(name) / str(k), request))
+            _wait(running, len(parts) - len(readable), len(parts), progress)
+        finally:  # also when the time is up, or the command is interrupted
+            for process in running:
+                process.end()
+        for process, share in zip(running, shares, strict=True):
+            for (number, _, _), line in zip(share, process.lines(), strict=True):
                 results[number] = read_group(json.loads(line))
     return [result for result in results if result is not None]
 
 
-def _report(
-    futures: Sequence[Future[None]],
-    outputs: Sequence[Path],
+@dataclass(frozen=True)
+class _Process:
+    """A process and the folder of its files."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def started(cls, folder: Path, request: bytes) -> _Process:
+        """Start a process that reads a request."""
+        folder.mkdir()
+        (folder / "request").write_bytes(request)
+        package = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        # each process has one core
+        environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
+        with (
+            (folder / "request").open("rb") as request_file,
+            (folder / "results").open("wb") as results,
+            (folder / "errors").open("wb") as errors,
+        ):
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "lawdsl.fitting.fit_processes", str(folder / "time")],
+                stdin=request_file,
+                stdout=results,
+                stderr=errors,
+                env=environment,
+            )
+        return cls(folder, process)
+
+    @property
+    def done(self) -> int:
+        """The number of results that it has written."""
+        return (self.folder / "results").read_bytes().count(b"\n")
+
+    @property
+    def seconds(self) -> float:
+        """The CPU time that it says to have used (s)."""
+        try:
+            return float((self.folder / "time").read_text())
+        except (OSError, ValueError):  # it has not said so yet, or is writing it
+            return 0.0
+
+    def end(self) -> None:
+        """End it if it is running."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def lines(self) -> list[str]:
+        """What it has written.
+
+        Raises:
+            ChildProcessError: it was ended, or failed.
+        """
+        code = self.process.returncode
+        if code:
+            errors = (self.folder / "errors").read_text(encoding="utf-8", errors="replace")
+            last = "".join(errors.strip().splitlines()[-1:])
+            raise ChildProcessError(f"a process of fit_many ended with code {code}: {last}")
+        return (self.folder / "results").read_text(encoding="utf-8").splitlines()
+
+
+def _wait(
+    running: Sequence[_Process],
     done: int,
     total: int,
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Report progress until all processes have ended."""
-    running, reported = set(futures), 0
-    while running:
-        _, running = wait(running, timeout=POLL_SECONDS if progress is not None else None)
-        if progress is not None:
-            written = sum(o.read_bytes().count(b"\n") for o in outputs if o.exists())
-            if done + written > reported:
-                reported = done + written
-                progress(reported, total)
+    """Wait until all processes have ended or one has failed, and report their progress.
 
-
-def _run(request: bytes, output: Path) -> None:
-    """Run one process, and wait for its end."""
-    package = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-    # each process has one core
-    environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
-    with output.open("wb") as file:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "lawdsl.fitting.fit_processes"],
-            input=request,
-            stdout=file,
-            stderr=subprocess.PIPE,
-            env=environment,
-            check=False,
-        )
-    if done.returncode:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise ChildProcessError(
-            f"a process of fit_many ended with code {done.returncode}: {''.join(last)}"
-        )
+    Raises:
+        OutOfTime: together they have used the CPU time that a limit leaves.
+    """
+    reported = 0
+    while any(process.process.poll() is None for process in running):
+        if any(process.process.returncode for process in running):
+            return
+        time.sleep(POLL_SECONDS)
+        if sum(process.seconds for process in running) > remaining_time():
+            raise OutOfTime
+        written = done + sum(process.done for process in running)
+        if progress is not None and written > reported:
+            reported = written
+            progress(reported, total)
 
 
 def _request(law: Law, options: FitOptions, parts: Sequence[Part]) -> bytes:
@@ -199,8 +250,16 @@ def _results(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield fit_group(law, tuple(plain["labels"]), _table(plain), options).to_json()
 
 
+def _say_time(path: Path) -> None:
+    """Write the CPU time of this process to a file, again and again."""
+    while True:
+        path.write_text(repr(time.process_time()))
+        time.sleep(POLL_SECONDS)
+
+
 def main() -> None:
-    """Fit what standard input asks for."""
+    """Fit what standard input asks for; the argument is a file for the CPU time used."""
+    threading.Thread(target=_say_time, args=(Path(sys.argv[1]),), daemon=True).start()
     for result in _results(json.load(sys.stdin.buffer)):
         sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
         sys.stdout.flush()
