@@ -53,11 +53,14 @@ priors = click.option(
     help="Fit the rows of each group separately: those with equal cells in the columns.",
 )
 @click.option(
+    "--threads",
     "--processes",
+    "processes",
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="With --by: the number of processes that share the fits; --time-limit counts them together.",
+    help="Processes that share the fits of groups (--by), or of labels without common parameters. The "
+    "result is the same for any number; --time-limit counts them together.",
 )
 @fit_options("where", "starts")
 @click.option(
@@ -132,9 +135,10 @@ def fit(
     # before the fit, which may take minutes and would be lost
     if output:
         check_writable(Path(output))
-    if by is None and processes > 1:
-        raise click.UsageError("--processes share the fits of groups: say which, --by COLUMN")
     read = replace(changes, priors=priors).apply(load(law))
+    if by is None and processes > 1 and not read.indexed:
+        message = f"--threads share the fits of groups or labels, and `{read.name}` is one fit"
+        raise click.UsageError(f"{message}: leave it out, or name the groups: --by COLUMN")
     # the labels of index sets are known from a table only, and priors may determine what no rows
     # can
     is_known = not (as_json or read.indexed or read.priors)
@@ -150,7 +154,7 @@ def fit(
         if by is not None:
             groups = fit_groups(read, data, _columns(by), record, processes, report)
             return _finish_groups(groups, output, as_json, plot)
-        fitted_law = fit_with(read, data, record)
+        fitted_law = fit_with(read, data, record, processes)
         if isinstance(fitted_law, Fit):
             fitted_law = with_rival_laws(
                 fitted_law, read, data, record, named=law, settings=changes.settings
