@@ -403,3 +403,13 @@ def test_a_law_may_quote_a_label_but_only_one_that_is_listed():
     for line in ('L = a["C4 en"]*N', 'L = sum(a[j] for j)*N\nrequire a["C4 en"] > 0'):
         with pytest.raises(LawdslError, match="`C4 en` is not an index"):
             law_of(f"index j over training\nparameter a[j]\nvariable N > 0\n{line}")
+
+
+def test_labels_that_are_fitted_together_are_all_predicted_unless_one_is_chosen(tmp_path):
+    fits = fitted(tie={"k[en]": "1.5*k[py]"}, claims=False, rolled_check=False)
+    fits.save(tmp_path / "fit.json")
+    line = ["predict", str(tmp_path / "fit.json"), "r[web]=0.3", "r[code]=0.3"]
+    every = commands.run(*line).stdout.splitlines()
+    assert [row.split()[3] for row in every[2:]] == ["en", "py"]
+    one = commands.run(*line, "validation=py").stdout
+    assert every[3].split()[4] in one

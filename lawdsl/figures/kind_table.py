@@ -54,11 +54,25 @@ KINDS = (
         "of a fit, against prediction, variables and order, with their patterns",
     ),
     Kind(
+        "residuals",
+        ("Fits",),
+        "lawdsl.figures.kinds.of_label",
+        "residuals_of_label_figure",
+        "of one label of a law with index sets, label=NAME",
+    ),
+    Kind(
         "profile",
         ("Fit",),
         "lawdsl.figures.kinds.profile",
         "profile_figure",
         "the objective along each parameter, or over two of them, with intervals",
+    ),
+    Kind(
+        "profile",
+        ("Fits",),
+        "lawdsl.figures.kinds.of_label",
+        "profile_of_label_figure",
+        "of one label of a law with index sets, label=NAME",
     ),
     Kind(
         "extrapolation",
