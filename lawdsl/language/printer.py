@@ -39,6 +39,7 @@ from lawdsl.language.tree import (
     Name,
     Named,
     Negative,
+    NoteNode,
     Number,
     Power,
     PriorNode,
@@ -245,6 +246,8 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return kind, name if title is None else f'{name} "{title}"'
         case SourceNode(text):
             return "source", f'"{text}"'
+        case NoteNode(text):
+            return "note", f'"{text}"'
         case Extends(law):
             return "extends", law
         case Index(names, over):
