@@ -413,3 +413,19 @@ def test_labels_that_are_fitted_together_are_all_predicted_unless_one_is_chosen(
     assert [row.split()[3] for row in every[2:]] == ["en", "py"]
     one = commands.run(*line, "validation=py").stdout
     assert every[3].split()[4] in one
+
+
+def test_a_premise_about_an_element_that_identify_determines_is_decided(tmp_path):
+    law = tmp_path / "premise.law"
+    law.write_text(
+        "law premise\nindex i over validation\nindex j over training\nvariable r[j] in simplex\n"
+        "parameter c[i] >= 0, k[i] > 0, t[i, j]\n"
+        "L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))\nidentify sum(t[i, j] for j) = 0\n"
+        "require L[i] decreasing in r[a] against r[b] for t[i, a] < t[i, b]\n"
+    )
+    fits = fitted(law, claims=False, rolled_check=False)
+    assert isinstance(fits.held["t[py, books]"].formula, str)
+    fits.save(tmp_path / "fit.json")
+    lines = commands.run("check", "--fit", str(tmp_path / "fit.json"), "-q").stdout.splitlines()
+    verdicts = [line.split()[0] for line in lines if " decreasing " in line]
+    assert verdicts == ["CERTIFIED"] * 12  # of which the premise of six is false
