@@ -75,22 +75,28 @@ def simulated_tables() -> Iterator[Clean]:
     """
     for name, planted in PLANTED.items():
         law = sample_of(name)
-        if law.indexed or any("[" in q.name for q in law.variables):
-            continue
-        columns = dict(planted.columns)
-        count = len(next(iter(columns.values())))
-        columns[planted.output] = planted.formula(**columns, **planted.parameters)
+        count = len(next(iter(planted.columns.values())))
+        columns = {plain_name(q.name): planted.columns[q.name] for q in law.variables}
+        exact = planted.formula(**planted.columns, **planted.parameters)
+        columns[plain_name(law.output)] = exact
+        bound = {name: plain_name(name) for name in (*(q.name for q in law.variables), law.output)}
         beside = {
             "run": [f"r{i}" for i in range(count)],
             "tokenizer": ["gpt2"] * count,
             "Vocab Size": [50304] * count,
-            "schedule": ["cosine"] * count,
+            "schedule": ["constant" if name.startswith("cmr.") else "cosine"] * count,
             "peak_lr": [3e-4] * count,
             "seed": [i % 3 for i in range(count)],
             "date": ["2024-05-01"] * count,
             "epoch": [1.0] * count,
         }
-        yield name, law, {**{k: v for k, v in beside.items() if k not in columns}, **columns}
+        table = {**{k: v for k, v in beside.items() if k not in columns}, **columns}
+        yield name, (law, bound, ()), table
+
+
+def plain_name(name: str) -> str:
+    """The name of an element as a column: `r[web]` -> `r_web`."""
+    return name.replace("[", "_").replace(", ", "_").replace("]", "")
 
 
 def public_tables(shared: Path) -> Iterator[Clean]:
@@ -120,7 +126,7 @@ def public_tables(shared: Path) -> Iterator[Clean]:
         yield f"pairs {loss}", ("chinchilla", columns, ()), pairs
     finetune = shared / "finetune_wmt19" / "runs.csv"
     if finetune.exists():
-        yield "finetune_wmt19", ("mixing.step", {"S": "D"}, ()), finetune
+        yield "finetune_wmt19", ("mixing.step", {"S": "D"}, ("D > 0",)), finetune
     for column in ("r_github", "r_pilecc"):
         two = shared / "mixing_laws" / "2Mix.csv"
         if two.exists():

@@ -118,6 +118,18 @@ def test_a_law_with_the_variable_has_its_premise():
     assert premise_codes("repeated", curve(U=[1e9] * 18)) == []
 
 
+def test_predictions_for_repeated_data_are_reported():
+    fit = lawdsl.fit("chinchilla", curve(), claims=False, rolled_check=False)
+    d = np.array([2e9, 8e9])
+
+    _, once = fit.predict_with_warnings({"N": [1e9, 1e9], "D": d, "epochs": [1, 1]})
+    _, repeated = fit.predict_with_warnings({"N": [1e9, 1e9], "D": d, "unique_tokens": [1e9, 1e9]})
+
+    assert "D0144" not in {d.code for d in once}
+    (found,) = (d for d in repeated if d.code == "D0144")
+    assert "2 of 2 rows have seen data more than once, up to 8 epochs" in found.message
+
+
 def test_turning_points_are_those_of_a_warm_up(tmp_path: Path):
     t = np.linspace(2.0, 100.0, 25)
     loss = 0.05 * t**0.4 - 0.01 * t**0.7 + 0.001 * np.random.default_rng(0).normal(size=25)

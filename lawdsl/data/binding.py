@@ -23,7 +23,7 @@ from lawdsl.data.bad_lines import with_bad_lines
 from lawdsl.data.columns import UnitFactors, split_header
 from lawdsl.data.exchanged_columns import with_exchanged
 from lawdsl.data.missing_columns import binding, no_columns, other_unit, unknown_unit
-from lawdsl.data.premises.findings import premise_findings
+from lawdsl.data.premises.findings import prediction_findings, premise_findings
 from lawdsl.data.quality_checks import duplicates, other_units, perplexities, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
@@ -153,6 +153,8 @@ def bind(
     rows, rounded = table.rows, np.zeros(0 if output is None else len(output))
     counts = None if weighted is None else table.numbers(weighted)
     groups = run_numbers(table, run) if run else None
+    if output is None and warn:
+        warnings = prediction_findings(law, table, bound, values)
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:

@@ -46,3 +46,17 @@ def premise_findings(
     if any(d.code == "D0143" for d in found):  # which says more of the learning rate
         found = [d for d in found if d.code != "D0141"]
     return found
+
+
+def prediction_findings(
+    law: Law, table: Table, bound: Mapping[str, str], values: Mapping[str, Array]
+) -> list[Diagnostic]:
+    """Warnings about rows to predict that repeat data, under a law without a term for repetition.
+
+    Args:
+        law: the law.
+        table: the rows to predict, with all columns.
+        bound: variable -> column.
+        values: variable -> its values in the law's units, shape (rows,).
+    """
+    return repetition_findings(PremiseRows(law, table, bound, values))

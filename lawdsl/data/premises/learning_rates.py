@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged
-from lawdsl.data.premises.column_roles import codes_of, numbers_or_none, words_of
+from lawdsl.data.premises.column_roles import (
+    codes_of,
+    columns_with_role,
+    numbers_or_none,
+    words_of,
+)
 from lawdsl.data.premises.curve_shapes import bent_down
 from lawdsl.data.premises.rows import Codes, PremiseRows
 from lawdsl.data.row_codes import row_codes
@@ -36,10 +41,7 @@ MIN_FALL = 2.0  # of the learning rate along rows that no column assigns to a ru
 EVEN_SPACING = 1.5  # ratio of the largest to the smallest distance of checkpoints
 MAX_SCHEDULES_NAMED = 3
 
-HELP = (
-    "fit rows at the ends of runs (--where 'step = 1000', or 'phase = end'), or a law of the learning "
-    "rate too; the order of mixtures at one D suffers less than the level"
-)
+LEVELS = "the order of mixtures at one D suffers less than the level"
 
 
 def learning_rate_findings(rows: PremiseRows) -> list[Diagnostic]:
@@ -73,7 +75,10 @@ Evidence = tuple[str, str]
 
 def _diagnostic(rows: PremiseRows, message: str, column: str) -> Diagnostic:
     place = f"{rows.table.name} column {column}"
-    return Diagnostic("D0141", message, "warning", place=place, help=HELP)
+    is_phase = column in columns_with_role(rows.table, "phase")
+    ends = f" (--where '{column} = end')" if is_phase else ""
+    help = f"fit rows at the ends of runs{ends}, or a law with the learning rate in it; {LEVELS}"
+    return Diagnostic("D0141", message, "warning", place=place, help=help)
 
 
 def _by_phase(rows: PremiseRows, length: str) -> Evidence | None:
