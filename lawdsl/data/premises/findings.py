@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -59,4 +60,6 @@ def prediction_findings(
         bound: variable -> column.
         values: variable -> its values in the law's units, shape (rows,).
     """
-    return repetition_findings(PremiseRows(law, table, bound, values))
+    help = "predict with a law that has unique tokens, such as `repeated`, fitted to rows of several epochs"
+    found = repetition_findings(PremiseRows(law, table, bound, values))
+    return [replace(d, help=help) for d in found]
