@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
-from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
-Positions = dict[tuple[str, tuple[IndexValue | int, ...]], NDArray[np.int64]]
+Positions = dict[Leaf, NDArray[np.int64]]
+Arrays = dict[Leaf, Array]
 
 
 class ArrayModel:
@@ -34,7 +35,7 @@ class ArrayModel:
         self.law, self.columns, self.linear = law, columns, list(linear)
         self.count = len(law.leaves.parameters)
         self.has_offset = True
-        self._positions: dict[tuple[int | None, int | None], Positions] = {}
+        self._known: dict[tuple[int | None, int | None], tuple[Positions, Arrays]] = {}
 
     @property
     def piecewise(self) -> bool:
@@ -100,8 +101,8 @@ class ArrayModel:
         """The leaves of the law; what does not depend on parameters is computed once."""
         matrix, added = self.law.leaves.affine_map
         everything = np.asarray((matrix @ theta.T).T) + added
-        known = self._positions.setdefault((piece.start, piece.stop), {})
-        return Source(self.law.leaves, self.columns[:, piece], everything, known)
+        positions, arrays = self._known.setdefault((piece.start, piece.stop), ({}, {}))
+        return Source(self.law.leaves, self.columns[:, piece], everything, positions, arrays)
 
 
 class ArrayValues:

@@ -150,7 +150,9 @@ class FittedRows:
         """The same rows with other weights; what does not depend on these is kept."""
         changed = replace(self, weights=weights)
         kept = ("directions", "offset", "deviations", "kernel")
-        changed.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        changed.__dict__.update(
+            {name: self.__dict__[name] for name in kept if name in self.__dict__}
+        )
         return changed
 
 
