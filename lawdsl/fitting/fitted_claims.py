@@ -47,8 +47,9 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
     if others:
         claims = tuple(law.claims[k] for k in others)
         rest = replace(law, declarations=replace(law.declarations, claims=claims))
-        limits = {"seconds": FITTED_CLAIM_SECONDS, "total": FITTED_CLAIMS_SECONDS}
-        decided = check(rest, values=values, **limits).claims
+        decided = check(
+            rest, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS
+        ).claims
         found |= dict(zip(others, map(_certificate, decided), strict=True))
     return tuple(found[k] for k in range(len(law.claims)))
 
