@@ -75,6 +75,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         """Build the record of a `source` line; the quotes are removed."""
         return tree.SourceNode(str(text)[1:-1], span=span_of(text))
 
+    def note(self, _keyword: Token, text: Token) -> Node:
+        """Build the record of a `note` line; the quotes are removed."""
+        return tree.NoteNode(str(text)[1:-1], span=span_of(text))
+
     def extends(self, path: tree.Name) -> Node:
         """Build the record of an `extends` line."""
         return tree.Extends(path.text, span=path.span)

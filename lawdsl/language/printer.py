@@ -38,6 +38,7 @@ from lawdsl.language.tree import (
     Name,
     Named,
     Negative,
+    NoteNode,
     Number,
     Power,
     PriorNode,
@@ -244,6 +245,8 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return kind, name if title is None else f'{name} "{title}"'
         case SourceNode(text):
             return "source", f'"{text}"'
+        case NoteNode(text):
+            return "note", f'"{text}"'
         case Extends(law):
             return "extends", law
         case Index(names, over):
