@@ -39,7 +39,6 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     is_robust,
     untestable_outlier_findings,
 )
-from lawdsl.fitting.diagnostics.rows_at_zero import check_rows_at_zero, start_findings
 from lawdsl.fitting.extrapolation.assess import assess, extrapolation_findings
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, rows_of_fit
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -57,6 +56,7 @@ from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
+from lawdsl.fitting.preparation.rows_at_zero import check_rows_at_zero, start_findings
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
     prior_findings,
