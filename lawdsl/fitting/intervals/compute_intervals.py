@@ -16,8 +16,9 @@ from lawdsl.fitting.intervals.interval_method import (
     IntervalMethod,
     IntervalTask,
 )
+from lawdsl.fitting.intervals.linearisation import is_nearly_linear
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
-from lawdsl.fitting.intervals.near_bounds import is_near_bound
+from lawdsl.fitting.intervals.near_bounds import MAX_PROFILE_NUMBERS, is_near_bound
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
@@ -183,7 +184,9 @@ def _lower_minimum_warning(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
 
 
 def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
-    """Whether a parameter on or near a bound calls for profile intervals, which must be possible."""
+    """Whether a parameter on or near a bound, or a law that is far from linear in its parameters,
+    calls for profile intervals, which must be possible.
+    """
     problem, fitted = task.problem, task.free
     if problem.objective.row.kinked or task.criterion is not None:
         return False
@@ -193,7 +196,20 @@ def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
         return False
     residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
     noise = noise_of(problem, residual, fitted, task.groups)
-    rise = noise.square / noise.curvature / 2 * task.linearised.inflation
+    if problem.rows * problem.parameters > MAX_PROFILE_NUMBERS:
+        return False
+    linearised = task.linearised
+    excluded = task.on_bound | task.undetermined
+    if problem.penalty is None and not is_nearly_linear(
+        task.uncoupled,
+        linearised.free,
+        linearised.variances,
+        excluded,
+        linearised.half_width,
+        float(noise.dof),
+    ):
+        return True
+    rise = noise.square / noise.curvature / 2 * linearised.inflation
     return is_near_bound(
         problem,
         task.theta,
