@@ -34,6 +34,9 @@ Array = NDArray[np.float64]
 MAX_PROFILE_EVALUATIONS = 12  # evaluations for one end
 # tolerance of an end, relative to the half width of the interval
 END_RTOL = 1e-3
+# relative to half the width of the linearised interval: an end that is closer to the fit was not
+# found
+MIN_END_DISTANCE = 0.02
 # largest distance of the next point from the fit, relative to the last one
 MAX_EXTENSION = 3.0
 # of an unconstrained parameter: further out the data determine no end
@@ -389,6 +392,46 @@ class _EndSearch:
         self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
 
 
+def _without_unfound_ends(task: IntervalTask, found: Profile) -> tuple[Array, Array]:
+    """The ends, nan where an end coincides with the fit: that of a search that did not converge."""
+    linearised, transforms = task.linearised, task.uncoupled.transforms
+    half = linearised.half_width * np.sqrt(linearised.variances)
+    low, high = found.low.copy(), found.high.copy()
+    for i in np.flatnonzero(~(task.on_bound | task.undetermined) & np.isfinite(half)):
+        for ends in (low, high):
+            at_end = task.theta.copy()
+            at_end[i] = ends[i]
+            with np.errstate(all="ignore"):
+                distance = abs(to_free(transforms, at_end[None])[0, i] - linearised.free[i])
+            if distance < MIN_END_DISTANCE * half[i]:
+                ends[i] = np.nan
+    return low, high
+
+
+def _notes_on_missing_intervals(task: IntervalTask, low: Array, high: Array) -> list[Diagnostic]:
+    """Warnings that name the parameters without an interval, and say why."""
+    missing = (np.isnan(low) | np.isnan(high)) & ~task.undetermined
+    coupled = np.array([t.coupled for t in task.problem.transforms]) & task.on_bound
+    notes = []
+    for chosen, cause, help in (
+        (
+            missing & ~task.on_bound,
+            "the search for its ends did not converge",
+            "compare with --intervals bootstrap or delta, or measure more",
+        ),
+        (
+            missing & coupled,
+            "on a bound that depends on other parameters",
+            "--tie the parameter to its bound, for the interval that it has there",
+        ),
+    ):
+        names = ", ".join(task.names[i] for i in np.flatnonzero(chosen))
+        if names:
+            message = f"no profile interval of {names}: {cause}"
+            notes.append(Diagnostic("F0122", message, "warning", help=help))
+    return notes
+
+
 def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
     if task.problem.penalty is not None and task.groups is not None:
         # by runs the increase of the objective at an end differs between parameters
@@ -397,15 +440,16 @@ def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
         return Diagnostic("F0138", message, "warning", help=help)
     level, groups = task.options.level, task.groups
     ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem)
-    notes: tuple[Diagnostic, ...] = ()
+    low, high = _without_unfound_ends(task, ends)
+    notes = _notes_on_missing_intervals(task, low, high)
     if ends.left_out:
         message = (
             f"{ends.left_out:,} sets of active bounds were not tried: intervals by profile may be "
             "too narrow"
         )
         help = "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
-        notes = (Diagnostic("F0122", message, "warning", help=help),)
-    return IntervalEnds(task.linearised.errors, ends.low, ends.high, ends.lower, notes=notes)
+        notes.append(Diagnostic("F0122", message, "warning", help=help))
+    return IntervalEnds(task.linearised.errors, low, high, ends.lower, notes=tuple(notes))
 
 
 METHOD = IntervalMethod(_profile_ends, on_bounds=True)
