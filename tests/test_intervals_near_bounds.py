@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom, t as student
 
 import lawdsl
+from lawdsl.fitting.intervals import profile
 from lawdsl.fitting.intervals.near_bounds import MAX_PROFILE_NUMBERS
 
 X = np.linspace(1, 6, 24)
