@@ -282,6 +282,7 @@ class _EndSearch:
         # point with a large increase may stay in another valley, whose profile does not reach the fit
         self.inside_free = np.repeat(self.fit[None], len(side), axis=0)
         self.end = self.centre + self.away
+        self.last_free = self.inside_free.copy()
         self.was_small = np.zeros(len(side), dtype=bool)
         self.going = np.arange(len(side))
         for _ in range(MAX_PROFILE_EVALUATIONS):
@@ -306,6 +307,18 @@ class _EndSearch:
             return False
         start = self._predicted(going)
         reached, losses = self._least(start, self.number[going])
+        # before values are rejected, another valley is tried: that of the last point, wherever it is
+        outside = np.flatnonzero(~(losses - self.base <= self.rise[going] * (1 + 2 * END_RTOL)))
+        if len(outside):
+            other = self.last_free[going[outside]]
+            rows = np.arange(len(outside))
+            numbers = self.number[going[outside]]
+            other[rows, numbers] = start[outside, numbers]
+            other, other_losses = self._least(other, numbers)
+            lower = other_losses < losses[outside]
+            reached[outside[lower]], losses[outside[lower]] = other[lower], other_losses[lower]
+        found = np.isfinite(losses)
+        self.last_free[going[found]] = reached[found]
         if np.min(losses) < self.lowest:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
