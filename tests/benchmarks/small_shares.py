@@ -111,8 +111,8 @@ def main() -> None:
             " / ".join(f"{np.mean(errors[part]):.4f}" for errors in found) if found[0][part] else ""
             for part in PARTS
         ]
-        conditions = ", ".join(runs.where.values())
-        print(f"| {runs.file} {conditions}: {runs.corpus} |", " | ".join(cells), "|", flush=True)
+        name = " ".join([runs.file, *runs.where.values()])
+        print(f"| {name}: {runs.corpus} |", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":
