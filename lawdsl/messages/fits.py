@@ -232,7 +232,8 @@ FITS: dict[str, Message] = {
         "ratio (D-CPT, arXiv:2406.01375, appendix I.3). No values of the parameters let the law "
         "follow that, so what it predicts there is wrong the further it looks ahead. The warning "
         "is given below the upper end of the interval of the ratio. `lawdsl trends` shows what was "
-        "measured. Stay above it, or measure at shares nearer to it to know it better.",
+        "measured. Stay above it, measure at shares nearer to it to know it better, or fit a law that "
+        "rises with the tokens at small shares: dcpt.forgetting, in which the ratio is a parameter.",
     ),
     "F0130": Message(
         "parameters that the rows hardly determine",
