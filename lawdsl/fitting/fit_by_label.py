@@ -10,12 +10,13 @@ each label that is 1 in its rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.default_runs import requested_runs
+from lawdsl.data.measured_variables import Measured
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
@@ -32,13 +33,31 @@ from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 
-def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
-    """Fit a law with index sets to a table.
+@dataclass(frozen=True)
+class LabelledTable:
+    """The rows of a table with their labels, and the law at the labels of each part.
+
+    Attributes:
+        rows: the rows.
+        parts: the labels of the rows of each part, and the law at them.
+        dropped: the number of rows excluded before their labels were read.
+        measures: the variables that the law measures for each domain.
+        options: the options, with the weights of the rows.
+    """
+
+    rows: Labelled
+    parts: tuple[tuple[dict[str, str], Law], ...]
+    dropped: int
+    measures: Measured | None
+    options: FitOptions
+
+
+def labelled_table(law: Law, table: Table, options: FitOptions) -> LabelledTable:
+    """Read the labels of the rows of a table.
 
     Args:
         law: the law, after the changes in the options.
         table: the measurements of all labels.
-        objective: the objective to be minimised.
         options: the options of the fit.
 
     Raises:
@@ -56,10 +75,29 @@ def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions
     )
     rows, dropped = chosen_rows(table, options.where, options.drop_bad)
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
-    labels_of_parts = list(label_groups(law, labelled_rows.instance))
-    laws_of_parts = [
-        law.at_labels(replace(labelled_rows.instance, at=labels)) for labels in labels_of_parts
-    ]
+    parts = tuple(
+        (labels, law.at_labels(replace(labelled_rows.instance, at=labels)))
+        for labels in label_groups(law, labelled_rows.instance)
+    )
+    return LabelledTable(labelled_rows, parts, dropped, measures, options)
+
+
+def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
+    """Fit a law with index sets to a table.
+
+    Args:
+        law: the law, after the changes in the options.
+        table: the measurements of all labels.
+        objective: the objective to be minimised.
+        options: the options of the fit.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    all_rows = labelled_table(law, table, options)
+    options, labelled_rows, measures = all_rows.options, all_rows.rows, all_rows.measures
+    labels_of_parts = [labels for labels, _ in all_rows.parts]
+    laws_of_parts = [law_of_part for _, law_of_part in all_rows.parts]
     starts = [options.starts] * len(laws_of_parts)
     if isinstance(options.starts, Mapping):
         given = starts_of_parts(law, labelled_rows.instance, options.starts, laws_of_parts)
@@ -90,7 +128,7 @@ def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions
         tuple(fits),
         dict(options.columns),
         (*(measures.warnings if measures else ()), *labelled_rows.warnings),
-        dropped + labelled_rows.dropped,
+        all_rows.dropped + labelled_rows.dropped,
         measures and replace(measures, warnings=()),
         _remaining_shares(labelled_rows),
     )
