@@ -155,7 +155,9 @@ def read_arguments(
     named = {name: x for name, x in options.items() if name not in CHANGES and name not in OPTIONS}
     for name, column in named.items():
         if not isinstance(column, str):
-            message = f"{function}() got an unexpected argument {name!r}; a column is named by a text"
+            message = (
+                f"{function}() got an unexpected argument {name!r}; a column is named by a text"
+            )
             raise TypeError(message)
     columns = {**(options.get("columns") or {}), **named}
     read_law = law if isinstance(law, Law) else load(law)

@@ -210,7 +210,10 @@ def _labels_of_part(part: Fit) -> Mapping[str, str]:
 
 
 def _predict_part(
-    part: Fit, labelled_rows: Labelled, labels: Mapping[str, str], options: BandOptions | MemberOptions | None
+    part: Fit,
+    labelled_rows: Labelled,
+    labels: Mapping[str, str],
+    options: BandOptions | MemberOptions | None,
 ) -> Predicted:
     """The prediction of the rows with some labels by one part."""
     rows = labelled_rows.keep(labels)

@@ -129,6 +129,11 @@ class Ensemble(StoredRecord, Presented):
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
+    def fits(self) -> tuple[Fit, ...]:
+        """The single fit, or those of the labels."""
+        return self.fit.parts if isinstance(self.fit, Fits) else (self.fit,)
+
+    @property
     def verdict(self) -> str:
         """The verdict on the single fit: a median of fits does not make a law right."""
         return self.fit.verdict
@@ -178,10 +183,11 @@ class Ensemble(StoredRecord, Presented):
         else:
             _, warnings = self.fit.predict_with_warnings(table, **columns)
             arrays = parts[0].arrays(member_predictions(self.fit, parts[0], table, columns))
-        return EnsemblePrediction(*arrays, warnings=warnings)
+        values, deviations, low, high = arrays
+        return EnsemblePrediction(values, deviations, low, high, warnings)
 
     def _predict_part(self, part: Fit, table: Any, columns: Mapping[str, str]) -> Array:
-        members = self._checked_parts[_parts_of(self.fit).index(part)]
+        members = self._checked_parts[self.fits.index(part)]
         return members.arrays(member_predictions(part, members, table, columns))
 
     @cached_property
@@ -191,7 +197,7 @@ class Ensemble(StoredRecord, Presented):
         Raises:
             LawdslError: the file was altered.
         """
-        fits = _parts_of(self.fit)
+        fits = self.fits
         if len(fits) != len(self.parts):
             raise altered("it has members of other labels")
         for fit, part in zip(fits, self.parts, strict=True):
@@ -236,9 +242,7 @@ class Ensemble(StoredRecord, Presented):
             ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
         """
         check_schema(content, ENSEMBLE_SCHEMA)
-        kind: type[Fit] | type[Fits] = (
-            Fits if content["fit"]["schema"] == FITS_SCHEMA else Fit
-        )
+        kind: type[Fit] | type[Fits] = Fits if content["fit"]["schema"] == FITS_SCHEMA else Fit
         stored = read(_Stored, content, READERS)
         fit = kind.of_json(content["fit"])
         return cls(stored.kind, stored.requested, stored.seed, fit, stored.parts, stored.warnings)
@@ -262,10 +266,6 @@ class _Stored:
     seed: int
     parts: tuple[EnsemblePart, ...]
     warnings: tuple[Diagnostic, ...]
-
-
-def _parts_of(fit: Fit | Fits) -> tuple[Fit, ...]:
-    return fit.parts if isinstance(fit, Fits) else (fit,)
 
 
 def member_predictions(

@@ -169,9 +169,7 @@ def _fit_members(
 
     units = units_of(columns, target, task.runs.groups)
     if kind.name == "boost":
-        return boosted(
-            kind.members, units, target, task.weights, options.seed, fit_member, report
-        )
+        return boosted(kind.members, units, target, task.weights, options.seed, fit_member, report)
     return resampled(kind.name, kind.members, units, options.seed, fit_member, report)
 
 

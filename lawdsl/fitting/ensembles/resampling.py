@@ -128,8 +128,8 @@ def boosted(
     draws = np.random.RandomState(seed)
     total = int(units.max()) + 1
     sizes = np.bincount(units, minlength=total)
-    chances = np.bincount(units, row_weights, total)
-    chances /= chances.sum()
+    chances = np.bincount(units, row_weights, total).astype(np.float64)
+    chances = chances / chances.sum()
     fitted: list[tuple[Array, Fitted]] = []
     weights: list[float] = []
     failed = 0
@@ -158,8 +158,8 @@ def boosted(
         beta = loss / (1.0 - loss)
         fitted.append((counts, member))
         weights.append(float(np.log(1.0 / beta)))
-        chances *= beta ** (1.0 - losses)
-        chances /= chances.sum()
+        chances = chances * beta ** (1.0 - losses)
+        chances = chances / chances.sum()
     return _members(fitted, weights, failed, len(units))
 
 
