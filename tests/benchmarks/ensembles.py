@@ -34,7 +34,9 @@ def overall(folder: Path) -> tuple[pd.DataFrame, int]:
     table = pd.read_parquet(folder / "5Mix.parquet")
     table = table[(table["size"] == "70M") & (table["step"] == 30_000)]
     shares = [name for name in table.columns if name.startswith("r_")]
-    wide = table.pivot_table(index=["run", *shares], columns="valid_domain", values="loss", observed=True)
+    wide = table.pivot_table(
+        index=["run", *shares], columns="valid_domain", values="loss", observed=True
+    )
     s = np.array([weights[name] for name in wide.columns])
     runs = wide.reset_index()[shares].assign(L=wide.to_numpy(float) @ (s / s.sum()))
     return runs, 6
