@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
 import sympy as sp
+from commands import run
 
 import lawdsl
 from lawdsl.compiling.arrays import evaluate
@@ -168,3 +171,29 @@ def test_dropping_the_coupled_bound_leaves_its_sign():
 def test_another_setting_changes_the_digest():
     law = lawdsl.load("dcpt.l3")
     assert law.with_settings(D_min=1.84).digest != law.digest
+
+
+def test_notes_are_shown_with_those_of_the_law_that_is_extended():
+    """The notes of dcpt.l3, which is extended, come before those of the law itself."""
+    base, law = lawdsl.load("dcpt.l3"), lawdsl.load("dcpt.cross_k1")
+    assert law.notes[: len(base.notes)] == base.notes
+    assert any("1,000 steps" in note for note in law.notes[len(base.notes) :])
+    shown = run("show", "dcpt.cross_k1").stdout
+    assert all(note in shown for note in law.notes)
+
+
+def test_all_notes_in_one_list():
+    listed = json.loads(run("laws", "--notes", "--json").stdout)["result"]["notes"]
+    printed = run("laws", "--notes").stdout
+    assert {"dcpt.l3", "dcpt.threshold", "mixing.best_supplied", "cmr.ratio"} < set(listed)
+    assert all(note in printed for notes in listed.values() for note in notes)
+
+
+def test_note_is_a_name_where_no_text_follows_it(tmp_path: Path):
+    path = tmp_path / "t.law"
+    path.write_text(
+        'law t "T"\nnote "a rounded exponent"\nvariable N > 0\nparameter A, note > 0\nL = A/N^note\n'
+    )
+    law = lawdsl.load(path)
+    assert law.notes == ("a rounded exponent",)
+    assert [p.name for p in law.parameters] == ["A", "note"]

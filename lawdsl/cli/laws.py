@@ -13,41 +13,55 @@ if TYPE_CHECKING:
 
 
 @click.command("laws")
+@click.option(
+    "--notes",
+    "only_notes",
+    is_flag=True,
+    help="List the notes of all of them: errors of print in their publications, and limits.",
+)
 @as_json
-def laws(as_json: bool) -> int:
+def laws(only_notes: bool, as_json: bool) -> int:
     """List the laws, questions and pipelines that ship with lawdsl."""
-    from lawdsl.language.library import declarations, question, shipped
-    from lawdsl.language.printer import print_formula
-    from lawdsl.reporting.terminal import console, show_laws
+    from lawdsl.language.library import declarations, pipeline, question, shipped
+    from lawdsl.reporting.terminal import console, show_laws, show_notes
 
     shipped_laws = [declarations(name)[0] for name in shipped()]
-    pipelines = list(shipped("pipeline"))
-    questions = {name: question(name)[0].title for name in shipped("question")}
+    questions = [question(name)[0] for name in shipped("question")]
+    pipelines = [pipeline(name)[0] for name in shipped("pipeline")]
+    notes = {law.name: law.notes for law in shipped_laws}
+    notes |= {each.name: each.notes for each in questions}
+    notes |= {each.name: each.notes for each in pipelines}
+    notes = {name: texts for name, texts in sorted(notes.items()) if texts}
 
-    def row(law: Declarations) -> dict[str, object]:
-        formula = law.output.formula
-        assert formula is not None
-        return {
-            "name": law.name,
-            "title": law.title,
-            "formula": f"{law.output.text} = {print_formula(formula)}",
-            "sources": list(law.sources),
-            "variables": law.names("variable"),
-            "parameters": law.names("parameter"),
-        }
+    def printed() -> None:
+        if only_notes:
+            show_notes(notes, console())
+        else:
+            titles = {each.name: each.title for each in questions}
+            show_laws(shipped_laws, titles, [each.name for each in pipelines], console())
 
-    return finish(
-        "laws",
-        {
-            "laws": [row(law) for law in shipped_laws],
-            "questions": [{"name": name, "title": title} for name, title in questions.items()],
-            "pipelines": pipelines,
-        },
-        (),
-        ok=True,
-        as_json=as_json,
-        show=lambda: show_laws(shipped_laws, questions, pipelines, console()),
-    )
+    result = {
+        "laws": [_row(law) for law in shipped_laws],
+        "questions": [{"name": each.name, "title": each.title} for each in questions],
+        "pipelines": [each.name for each in pipelines],
+        "notes": {name: list(texts) for name, texts in notes.items()},
+    }
+    return finish("laws", result, (), ok=True, as_json=as_json, show=printed)
+
+
+def _row(law: Declarations) -> dict[str, object]:
+    from lawdsl.language.printer import print_formula
+
+    formula = law.output.formula
+    assert formula is not None
+    return {
+        "name": law.name,
+        "title": law.title,
+        "formula": f"{law.output.text} = {print_formula(formula)}",
+        "sources": list(law.sources),
+        "variables": law.names("variable"),
+        "parameters": law.names("parameter"),
+    }
 
 
 COMMANDS = (laws,)

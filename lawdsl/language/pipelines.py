@@ -60,6 +60,7 @@ class Pipeline:
     name: str
     title: str
     sources: tuple[str, ...]
+    notes: tuple[str, ...]
     symbols: Mapping[str, Symbol]
     steps: tuple[PipelineStep, ...]
     laws: Mapping[str, Declarations]
@@ -133,6 +134,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
         name=header.name,
         title=header.title or header.name,
         sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
+        notes=tuple(s.text for s in body if isinstance(s, tree.NoteNode)),
         symbols=scope.symbols,
         steps=resolved_steps,
         laws=scope.laws,

@@ -21,7 +21,7 @@ from lawdsl.fitting.ensembles.resampling import Fitted, Members, boosted, resamp
 from lawdsl.fitting.ensembles.weighted_quantiles import quantile
 from lawdsl.fitting.findings_by_label import label_of
 from lawdsl.fitting.fit import fit_with, in_one_step, without_priors
-from lawdsl.fitting.fit_by_label import labelled_table
+from lawdsl.fitting.fit_by_label import parts_of
 from lawdsl.fitting.fit_many import read_arguments
 from lawdsl.fitting.fit_task import bind_columns
 from lawdsl.fitting.options import AUTO, FitOptions
@@ -129,11 +129,10 @@ def _tasks(law: Law, table: Any, options: FitOptions) -> Iterator[_Task]:
     if not law.indexed:
         yield _Task(law, bind_columns(law, table, objective, options))
         return
-    labelled = labelled_table(law, table, options)
-    for labels, law_of_part in labelled.parts:
-        columns = replace(labelled.options, columns=labelled.rows.columns)
-        rows = labelled.rows.keep(labels)
-        yield _Task(law_of_part, bind_columns(law_of_part, rows, objective, columns))
+    parts = parts_of(law, table, options)
+    for labels, law_of_part in zip(parts.labels, parts.laws, strict=True):
+        rows = parts.labelled.keep(labels)
+        yield _Task(law_of_part, bind_columns(law_of_part, rows, objective, parts.options))
 
 
 def _fit_members(

@@ -95,6 +95,8 @@ def _law(law: Law) -> tuple[Block, ...]:
     blocks: list[Block] = [Heading(f"{law.name}: {law.title}", 3), formula_of(law)]
     if law.sources:
         blocks.append(Lines(law.sources))
+    if law.notes:
+        blocks.append(Lines([f"note: {note}" for note in law.notes]))
     return (*blocks, Rows(["name", "is", "unit", "meaning"], rows), source)
 
 
