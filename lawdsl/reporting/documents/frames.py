@@ -87,7 +87,7 @@ def _members(ensemble: Ensemble) -> Columns:
     rows = []
     for part in ensemble.parts:
         for number, (member, weight) in enumerate(zip(part.members, part.weights, strict=True)):
-            label = {"label": part.label} if part.label else {}
+            label: dict[str, Any] = {"label": part.label} if part.label else {}
             values = dict(zip(part.parameters, member, strict=True))
             rows.append({**label, "member": number, "weight": weight, **values})
     names = list(dict.fromkeys(name for row in rows for name in row))
