@@ -297,6 +297,18 @@ FITS: dict[str, Message] = {
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
     ),
+    "F0170": Message(
+        "an unknown ensemble",
+        "An ensemble is a kind and a number of members: `bag:30` fits each member to rows drawn with "
+        "replacement, `subbag:30` to four fifths of the rows, `starts:30` to all rows from one random "
+        "start each, and `boost:30` to rows drawn by AdaBoost.R2, those with large errors more often.",
+    ),
+    "F0171": Message(
+        "samples of rows that could not be fitted",
+        "Each member of an ensemble is fitted to a sample of the rows. At some samples the law has no "
+        "value from any start, and the ensemble has fewer members. Samples without replacement "
+        "(subbag) have more different rows than those with it (bag, boost).",
+    ),
     "F0156": Message(
         "a method of intervals that the loss does not allow",
         "The losses `absolute` and `quantile` have a kink at 0 in place of a curvature. Their "
