@@ -111,7 +111,7 @@ def _title(table: ScoreTable) -> str:
     if table.where:
         text += f" where {', '.join(table.where)}"
     if len(table.groups) > 1:
-        text += f"; {len(table.groups)} {table.by}s"
+        text += f"; {len(table.groups)} groups by {table.by}"
     if len(table.losses) > 1:
         text += f"; losses {', '.join(table.losses)}"
     return printable(text)
@@ -150,7 +150,7 @@ def _remark(table: ScoreTable, protocol: str, part: str) -> str:
     low, high = table.tested(protocol, part)
     tested = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     over = [f"{folds} folds"] if folds > 1 else []
-    over += [f"{len(table.groups)} {table.by}s"] if len(table.groups) > 1 else []
+    over += [f"{len(table.groups)} groups"] if len(table.groups) > 1 else []
     if not over:
         return f"{tested} rows"
     return f"averages over {' x '.join(over)}, each of {tested} tested rows"
