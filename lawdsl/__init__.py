@@ -20,8 +20,6 @@ from lawdsl.core.presentation import register
 if TYPE_CHECKING:
     from lawdsl.comparing.compare import compare
     from lawdsl.comparing.result import Comparison
-    from lawdsl.comparing.score_table import score_table
-    from lawdsl.comparing.score_table_result import ScoreTable
     from lawdsl.core.diagnostics import Diagnostic, LawdslError
     from lawdsl.core.warning_categories import (
         ExtrapolationWarning,
@@ -62,7 +60,6 @@ _HOMES = {
     "LawdslError": "lawdsl.core.diagnostics",
     "NotTrustedWarning": "lawdsl.core.warning_categories",
     "PipelineResult": "lawdsl.pipelines.result",
-    "ScoreTable": "lawdsl.comparing.score_table_result",
     "Verdict": "lawdsl.proof.verdict",
     "check": "lawdsl.proof.check",
     "compare": "lawdsl.comparing.compare",
@@ -72,7 +69,6 @@ _HOMES = {
     "load": "lawdsl.law.law",
     "load_fit": "lawdsl.fitting.result_by_label",
     "run_pipeline": "lawdsl.pipelines.run",
-    "score_table": "lawdsl.comparing.score_table",
     "solve": "lawdsl.solving.solve",
     "trends": "lawdsl.data.trends.trends",
 }
@@ -106,7 +102,6 @@ __all__ = [
     "LawdslError",
     "NotTrustedWarning",
     "PipelineResult",
-    "ScoreTable",
     "Verdict",
     "check",
     "compare",
@@ -116,7 +111,6 @@ __all__ = [
     "load",
     "load_fit",
     "run_pipeline",
-    "score_table",
     "solve",
     "trends",
 ]

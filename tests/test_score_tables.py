@@ -14,6 +14,7 @@ import pytest
 import lawdsl
 from lawdsl.comparing import score_table_cells
 from lawdsl.comparing.result import ComparedLaw
+from lawdsl.comparing.score_table import score_table
 from lawdsl.comparing.score_table_result import FoldScores, ScoreCell, ScoreTable
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +64,7 @@ def six_domains() -> dict[str, np.ndarray]:
 def test_the_fifteen_splits_over_domains_are_one_call():
     # with some parameters fixed, for speed
     known = {"alpha": 0.3, "beta": 0.3, "eta": 1.5, "gamma": 0.4, "epsilon": 0.1}
-    table = lawdsl.score_table(
+    table = score_table(
         "dcpt.cross_k1", six_domains(), protocols="domain", starts=1, fix=known, without="C > C0"
     )
     (cell,) = table.cells
@@ -77,7 +78,7 @@ def test_the_fifteen_splits_over_domains_are_one_call():
 def test_the_scores_are_those_of_a_comparison():
     options = {"R": "r", "starts": 2}
     laws = ["dcpt.share", "cmr.share"]
-    table = lawdsl.score_table(laws, SHARE, protocols=["all", "leave-one-out:r"], **options)
+    table = score_table(laws, SHARE, protocols=["all", "leave-one-out:r"], **options)
     compared = lawdsl.compare(laws, SHARE, protocols=["all", "leave-one-out:r"], **options)
 
     for ranking in compared.rankings:
@@ -95,7 +96,7 @@ def test_the_scores_are_those_of_a_comparison():
 
 
 def test_each_loss_and_group_is_fitted_by_itself(laws: list[str], runs: Path):
-    table = lawdsl.score_table(
+    table = score_table(
         laws, runs, protocols=("all", "r"), losses=("general", "own"), by="domain", starts=1
     )
     alone = lawdsl.compare(
@@ -118,7 +119,7 @@ def test_each_loss_and_group_is_fitted_by_itself(laws: list[str], runs: Path):
         table.cell("line", "all", "own", group).mean("huber_sum") for group in ("law", "music")
     ]
     assert table.mean("huber_sum", "line", "all", "own") == pytest.approx(sum(means) / 2)
-    starred = lawdsl.score_table(
+    starred = score_table(
         laws, runs, protocols="all", losses="own", by="domain", starts=1, L="L_*", r="r_*"
     )
     assert (
@@ -132,7 +133,7 @@ def test_finished_cells_are_kept_and_not_computed_again(
 ):
     kept = tmp_path / "cells.jsonl"
     arguments = {"protocols": ("all", "r"), "losses": ("general", "own"), "starts": 1}
-    first = lawdsl.score_table(laws, runs, **arguments, resume=kept)
+    first = score_table(laws, runs, **arguments, resume=kept)
     # as if the process had been killed while it wrote the last cell
     kept.write_bytes(kept.read_bytes()[:-40])
     computed = []
@@ -143,20 +144,20 @@ def test_finished_cells_are_kept_and_not_computed_again(
         return compute(*arguments)
 
     monkeypatch.setattr(score_table_cells, "compute", counted)
-    again = lawdsl.score_table(laws, runs, **arguments, resume=kept)
+    again = score_table(laws, runs, **arguments, resume=kept)
     assert again == first and len(computed) == 1
-    assert lawdsl.score_table(laws, runs, **arguments, resume=kept) == first and len(computed) == 1
+    assert score_table(laws, runs, **arguments, resume=kept) == first and len(computed) == 1
     # other starts are other cells
-    lawdsl.score_table(laws, runs, **(arguments | {"starts": 2, "protocols": "all"}), resume=kept)
+    score_table(laws, runs, **(arguments | {"starts": 2, "protocols": "all"}), resume=kept)
     assert len(computed) == 5
 
 
 def test_several_processes_give_the_same_table(laws: list[str], runs: Path, tmp_path: Path):
     arguments = {"protocols": ("all", "r"), "losses": ("general", "own"), "by": "domain"}
     kept = tmp_path / "cells.jsonl"
-    several = lawdsl.score_table(laws, runs, **arguments, starts=1, processes=2, resume=kept)
+    several = score_table(laws, runs, **arguments, starts=1, processes=2, resume=kept)
 
-    assert several == lawdsl.score_table(laws, runs, **arguments, starts=1)
+    assert several == score_table(laws, runs, **arguments, starts=1)
     lines = [line for line in kept.read_text(encoding="utf-8").splitlines() if line]
     assert len(lines) == len(several.cells) == 16 and all(map(json.loads, lines))
 
