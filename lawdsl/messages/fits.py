@@ -373,7 +373,8 @@ COMPARISONS: dict[str, Message] = {
         "a law that failed in some folds",
         "It could not be fitted to the rows of the fold, most often because they are fewer than "
         "its parameters, or it has no value on rows that were held out. It ranks after the laws "
-        "that have a score in every fold; its mean scores are of the folds that are left.",
+        "that have a score in every fold; its mean scores are of the folds that are left. In a table "
+        "of scores (--table) it has no average.",
     ),
     "F0205": Message(
         "folds that do not determine every parameter",
