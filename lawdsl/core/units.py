@@ -19,8 +19,12 @@ UNITS: Mapping[str, tuple[float, str]] = {
     "nat": (1.0, "nat"),
     "bit": (math.log(2), "nat"),
     "byte": (1.0, "byte"),
+    "char": (1.0, "char"),
+    "example": (1.0, "example"),
     "step": (1.0, "step"),
     "second": (1.0, "second"),
+    "hour": (3600.0, "second"),
+    "GPU": (1.0, "GPU"),
 }
 """Unit name -> (its size, its base unit)."""
 
