@@ -53,11 +53,14 @@ priors = click.option(
     help="Fit the rows of each group separately: those with equal cells in the columns.",
 )
 @click.option(
+    "--threads",
     "--processes",
+    "processes",
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="With --by: the number of processes that share the fits; --time-limit counts the first alone.",
+    help="Processes that share the fits of groups (--by), or of labels without common parameters. The "
+    "result is the same for any number; --time-limit counts them together.",
 )
 @fit_options("where", "starts")
 @click.option(
@@ -132,11 +135,10 @@ def fit(
     # before the fit, which may take minutes and would be lost
     if output:
         check_writable(Path(output))
-    if by is not None and plot is not None:
-        raise click.UsageError("--plot draws one fit, and --by makes many")
-    if by is None and processes > 1:
-        raise click.UsageError("--processes share the fits of groups: say which, --by COLUMN")
     read = replace(changes, priors=priors).apply(load(law))
+    if by is None and processes > 1 and not read.indexed:
+        message = f"--threads share the fits of groups or labels, and `{read.name}` is one fit"
+        raise click.UsageError(f"{message}: leave it out, or name the groups: --by COLUMN")
     # the labels of index sets are known from a table only, and priors may determine what no rows
     # can
     is_known = not (as_json or read.indexed or read.priors)
@@ -151,8 +153,8 @@ def fit(
         record = FitOptions(**{**options, "starts": starts}, progress=None if by else report)
         if by is not None:
             groups = fit_groups(read, data, _columns(by), record, processes, report)
-            return _finish_groups(groups, output, as_json)
-        fitted_law = fit_with(read, data, record)
+            return _finish_groups(groups, output, as_json, plot)
+        fitted_law = fit_with(read, data, record, processes)
         if isinstance(fitted_law, Fit):
             fitted_law = with_rival_laws(
                 fitted_law, read, data, record, named=law, settings=changes.settings
@@ -195,8 +197,8 @@ def _columns(by: str) -> tuple[str, ...]:
     return columns
 
 
-def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool) -> int:
-    """Write and print the fits of many groups."""
+def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool, plot: str | None) -> int:
+    """Write, print and draw the fits of many groups."""
     from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
     from lawdsl.reporting.terminal import console
 
@@ -210,7 +212,16 @@ def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool) -> int:
 
     ok = fits.verdict != "not trusted"
     result = fits.to_json() if as_json else None
-    return finish("fit", result, findings_by_group(fits), ok=ok, as_json=as_json, show=printed)
+    return finish(
+        "fit",
+        result,
+        findings_by_group(fits),
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=fits,
+    )
 
 
 def _count(starts: str) -> int | str:

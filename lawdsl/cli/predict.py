@@ -417,8 +417,6 @@ def _points(
     is_measured = measured or any(over in texts for over in inputs.measured_sets)
     computed += inputs.measured if is_measured else ()
     missing = [name for name in inputs.variables if name not in {*texts, *computed}]
-    if not inputs.outputs:
-        missing += [over for over in inputs.sets if over not in texts]
     if missing:
         written = " ".join(f"{name}=VALUE" for name in missing)
         raise click.UsageError(f"no value for {', '.join(missing)}; write {written}")
@@ -428,6 +426,8 @@ def _points(
         if name in texts
     }
     values |= {over: texts[over].split(",") for over in sets if over in texts}
+    if not inputs.outputs:  # labels that are fitted together: all that are not chosen
+        values |= {over: list(labels) for over, labels in inputs.sets.items() if over not in texts}
     grid = zip(*itertools.product(*values.values()), strict=True)
     columns = dict(zip(values, map(list, grid), strict=True))
     for shares in inputs.shares:

@@ -14,6 +14,7 @@ from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
+MAX_COPIES = 2  # of the positions of all rows that a model keeps
 Positions = dict[tuple[str, tuple[IndexValue | int, ...]], NDArray[np.int64]]
 
 
@@ -100,8 +101,23 @@ class ArrayModel:
         """The leaves of the law; what does not depend on parameters is computed once."""
         matrix, added = self.law.leaves.affine_map
         everything = np.asarray((matrix @ theta.T).T) + added
-        known = self._positions.setdefault((piece.start, piece.stop), {})
-        return Source(self.law.leaves, self.columns[:, piece], everything, known)
+        return Source(
+            self.law.leaves, self.columns[:, piece], everything, self._positions_of(piece)
+        )
+
+    def _positions_of(self, piece: slice) -> Positions:
+        """What was computed of a piece of the rows; pieces that were used longest ago are
+        forgotten, since each way to cut the table needs a copy of all rows."""
+        key = piece.start, piece.stop
+        known = self._positions.pop(key, {})
+        self._positions[key] = known  # the last of them
+        rows = self.columns.shape[1]
+        kept = sum(len(range(*slice(*each).indices(rows))) for each in self._positions)
+        while kept > MAX_COPIES * rows and len(self._positions) > 1:
+            oldest = next(iter(self._positions))
+            kept -= len(range(*slice(*oldest).indices(rows)))
+            del self._positions[oldest]
+        return known
 
 
 class ArrayValues:

@@ -17,7 +17,8 @@ from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit import objective_of
 from lawdsl.fitting.fit_processes import Group, fit_group, fit_in_processes
 from lawdsl.fitting.fits_by_group import FailedGroup, FitsByGroup, FittedGroup
-from lawdsl.fitting.options import OPTIONS, FitOptions, is_whole
+from lawdsl.fitting.options import OPTIONS, FitOptions
+from lawdsl.fitting.processes import check_processes
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.verdicts import NOT_TRUSTED
 from lawdsl.language.law_changes import LawChanges
@@ -31,7 +32,6 @@ SEVERAL = ("where", "run")
 """Options that may be one text or several."""
 SEPARATE_TABLES = ("table",)
 """In place of columns, where each table is a group."""
-MOST_PROCESSES = 1024
 MAX_GROUPS_LISTED = 8  # groups named in a message
 
 
@@ -97,8 +97,7 @@ def fit_groups(
     Raises:
         LawdslError, TypeError, ValueError: as `fit_many` raises them.
     """
-    if not is_whole(processes) or not 1 <= processes <= MOST_PROCESSES:
-        raise ValueError(f"the number of processes is a whole number from 1, not {processes!r}")
+    check_processes(processes)
     # a mistake in the options concerns all groups
     objective_of(law, options)
     parts, options = _divided(tables, by, options)
