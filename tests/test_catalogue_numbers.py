@@ -116,9 +116,7 @@ ROWS = (
     Printed(
         "precision.float_critical", FLOAT, {"N": 1e9, "X": 8, "M": 7, "S": 128}, 1.730e15, 1e-3
     ),
-    Printed(
-        "precision.float_critical", FLOAT, {"N": 1e9, "X": 4, "M": 3, "S": 128}, 2.7e13, 0.02
-    ),
+    Printed("precision.float_critical", FLOAT, {"N": 1e9, "X": 4, "M": 3, "S": 128}, 2.7e13, 0.02),
     Printed("precision.float_critical", FLOAT, {"N": 1e9, "X": 2, "M": 1, "S": 128}, 4e11, 0.02),
     # Kumar et al., Table 2: tokens a parameter at 30M and 3, 4 and 5 bits
     Printed("precision.post_critical", KUMAR, {"N": 30e6, "P": 3}, 546 * 30e6, 1e-3),

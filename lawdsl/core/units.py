@@ -80,9 +80,7 @@ def with_si_prefix(name: str) -> str | None:
     return None
 
 
-UNITS_OF_COLUMNS = (
-    "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
-)
+UNITS_OF_COLUMNS = "units are made of param, token, FLOP, nat, bit, step, byte, char, example, second, hour, GPU; prefixes k M G T P E"
 
 
 def _split(name: str) -> tuple[float, str] | None:
