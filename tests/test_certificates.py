@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from lawdsl.language import tree
 from lawdsl.law.law import Law, load
-from lawdsl.proof import check
+from lawdsl.proof.check import check
 
 LAWS = ("dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5")
 SCALES = {"alpha": 0.35, "beta": 0.35, "gamma": 0.6, "eta": 1.3, "epsilon": 0.1, "sigma": 0.2}

@@ -174,7 +174,7 @@ def test_pieces_that_are_no_longer_used_are_forgotten(monkeypatch: pytest.Monkey
     for size in range(1, 12):
         for first in range(0, rows, size):
             model.value(theta, slice(first, first + size))
-    kept = sum(len(range(*slice(*piece).indices(rows))) for piece in model._positions)
+    kept = sum(len(range(*slice(*piece).indices(rows))) for piece in model._known)
     assert rows <= kept <= 2 * rows
 
 

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
-from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
-MAX_COPIES = 2  # of the positions of all rows that a model keeps
-Positions = dict[tuple[str, tuple[IndexValue | int, ...]], NDArray[np.int64]]
+MAX_COPIES = 2  # of what is computed of all rows that a model keeps
+Positions = dict[Leaf, NDArray[np.int64]]
+Arrays = dict[Leaf, Array]
 
 
 class ArrayModel:
@@ -35,7 +36,7 @@ class ArrayModel:
         self.law, self.columns, self.linear = law, columns, list(linear)
         self.count = len(law.leaves.parameters)
         self.has_offset = True
-        self._positions: dict[tuple[int | None, int | None], Positions] = {}
+        self._known: dict[tuple[int | None, int | None], tuple[Positions, Arrays]] = {}
 
     @property
     def piecewise(self) -> bool:
@@ -101,22 +102,21 @@ class ArrayModel:
         """The leaves of the law; what does not depend on parameters is computed once."""
         matrix, added = self.law.leaves.affine_map
         everything = np.asarray((matrix @ theta.T).T) + added
-        return Source(
-            self.law.leaves, self.columns[:, piece], everything, self._positions_of(piece)
-        )
+        positions, arrays = self._known_of(piece)
+        return Source(self.law.leaves, self.columns[:, piece], everything, positions, arrays)
 
-    def _positions_of(self, piece: slice) -> Positions:
+    def _known_of(self, piece: slice) -> tuple[Positions, Arrays]:
         """What was computed of a piece of the rows; pieces that were used longest ago are
         forgotten, since each way to cut the table needs a copy of all rows."""
         key = piece.start, piece.stop
-        known = self._positions.pop(key, {})
-        self._positions[key] = known  # the last of them
+        known = self._known.pop(key, ({}, {}))
+        self._known[key] = known  # the last of them
         rows = self.columns.shape[1]
-        kept = sum(len(range(*slice(*each).indices(rows))) for each in self._positions)
-        while kept > MAX_COPIES * rows and len(self._positions) > 1:
-            oldest = next(iter(self._positions))
+        kept = sum(len(range(*slice(*each).indices(rows))) for each in self._known)
+        while kept > MAX_COPIES * rows and len(self._known) > 1:
+            oldest = next(iter(self._known))
             kept -= len(range(*slice(*oldest).indices(rows)))
-            del self._positions[oldest]
+            del self._known[oldest]
         return known
 
 

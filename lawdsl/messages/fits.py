@@ -201,7 +201,8 @@ FITS: dict[str, Message] = {
         "a + b*x with x from 1e8 to 1e8 + 11, resamples cannot be fitted precisely enough for a "
         "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
-        "may, the density of the errors at 0, which intervals need, is not known.",
+        "may, the density of the errors at 0, which intervals need, is not known. A profile has no interval of a "
+        "parameter on a bound that depends on other parameters, nor where its search does not converge.",
     ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
@@ -239,7 +240,8 @@ FITS: dict[str, Message] = {
         "little, although predictions near the rows may be good. Measure more, further apart, or "
         "with less noise, or fit a law without the parameter. Of a parameter in which the law is "
         "linear, as A in A/N^alpha, the size depends on the unit of N: it is judged by alpha. Where the "
-        "interval is narrow only because another parameter is held on its bound, the table has none.",
+        "interval is narrow only because another parameter is held on its bound, the table has none. The "
+        "interval that is judged is that of the delta method; profile intervals beside it may be narrower.",
         (
             HEAD
             + "".join(
