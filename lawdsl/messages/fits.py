@@ -232,7 +232,8 @@ FITS: dict[str, Message] = {
         "ratio (D-CPT, arXiv:2406.01375, appendix I.3). No values of the parameters let the law "
         "follow that, so what it predicts there is wrong the further it looks ahead. The warning "
         "is given below the upper end of the interval of the ratio. `lawdsl trends` shows what was "
-        "measured. Stay above it, or measure at shares nearer to it to know it better.",
+        "measured. Stay above it, measure at shares nearer to it to know it better, or fit a law that "
+        "rises with the tokens at small shares: dcpt.forgetting, in which the ratio is a parameter.",
     ),
     "F0130": Message(
         "parameters that the rows hardly determine",
@@ -295,6 +296,18 @@ FITS: dict[str, Message] = {
         "a discrepancy outside 0 to 1",
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
+    ),
+    "F0170": Message(
+        "an unknown ensemble",
+        "An ensemble is a kind and a number of members: `bag:30` fits each member to rows drawn with "
+        "replacement, `subbag:30` to four fifths of the rows, `starts:30` to all rows from one random "
+        "start each, and `boost:30` to rows drawn by AdaBoost.R2, those with large errors more often.",
+    ),
+    "F0171": Message(
+        "samples of rows that could not be fitted",
+        "Each member of an ensemble is fitted to a sample of the rows. At some samples the law has no "
+        "value from any start, and the ensemble has fewer members. Samples without replacement "
+        "(subbag) have more different rows than those with it (bag, boost).",
     ),
     "F0156": Message(
         "a method of intervals that the loss does not allow",
