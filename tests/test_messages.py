@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lawdsl
-from lawdsl import proof
+from lawdsl.proof.check import check
 from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import library
 from lawdsl.law.law import Law
@@ -33,7 +33,7 @@ def codes(text: str) -> list[str]:
             return [d.code for d in read(Text("example.law", text), Path())[1]]
         declarations, found = library.declared(Text("example.law", text), Path())
         if not (declarations.indices or declarations.identities):
-            found += proof.check(Law(declarations)).warnings
+            found += check(Law(declarations)).warnings
     except LawdslError as error:
         found = list(error.diagnostics)
     return [d.code for d in found]
