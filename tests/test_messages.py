@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import lawdsl
-from lawdsl.proof.check import check
 from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import library
 from lawdsl.law.law import Law
 from lawdsl.messages.table import DATA, LANGUAGE, MESSAGES
+from lawdsl.proof.check import check
 from lawdsl.proof.identifiability import findings, freedom
 
 HOUSE = Path(__file__).resolve().parent.parent
