@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.read import read_table
 from lawdsl.runners.run.evaluation_steps import Exponential, Sectional, steps
 from lawdsl.runners.tables.checkpoint_sampling import kept_steps, read_sampling
 
@@ -114,3 +119,57 @@ def test_a_method_that_the_evaluations_do_not_allow_is_refused(
     assert (diagnostic.code, diagnostic.place) == ("R0806", "a run")
     assert why in diagnostic.message
     assert "evaluate more often" in str(diagnostic.help)
+
+
+TABLE = (
+    "# measured in June\n# setting D_min = 10 unit token\nrun,step [step],D [token],L\n"
+    + "".join(
+        f"{run},{step},{10 * step},{4 - step / 100}\n"
+        for step in range(0, 41, 2)  # the runs take turns
+        for run in ("a", "b")
+        if run == "a" or step <= 22
+    )
+)
+
+
+def collected(folder: Path, text: str, *words: str) -> str:
+    (folder / "dense.csv").write_text(text, encoding="utf-8")
+    command = ["collect", str(folder / "dense.csv"), "-o", str(folder / "thin.csv"), *words]
+    done = CliRunner().invoke(cli, command)
+    return f"{done.output}{done.exception or ''}"
+
+
+def test_each_run_of_a_table_is_thinned_and_its_comments_stay(tmp_path: Path):
+    assert "9 of 33 evaluations of 2 runs" in collected(tmp_path, TABLE, "--sample", "M2")
+    thin = read_table(tmp_path / "thin.csv")
+    pairs = list(zip(thin.texts("run"), thin.numbers("step"), strict=True))
+    assert [step for run, step in pairs if run == "a"] == [0, 10, 20, 30, 40]
+    assert [step for run, step in pairs if run == "b"] == [0, 10, 20, 22]
+    assert thin.units == {"step": "step", "D": "token"}
+    assert thin.notes == (
+        "measured in June",
+        "setting D_min = 10 unit token",
+        "sampled: sparse, 9 of 33 evaluations",
+    )
+
+
+NO_TABLE = [
+    (TABLE, (), "R0801", "with --sample"),
+    (
+        TABLE.replace("run,", "model,"),
+        ("--sample", "M1"),
+        "R0801",
+        "no column run, run_id or run_name",
+    ),
+    (TABLE.replace("step [step]", "at"), ("--sample", "M1"), "R0801", "no column step"),
+    (TABLE.replace("a,6,", "a,6.5,"), ("--sample", "M1"), "D0106", "6.5 is no number of steps"),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "code", "why"), NO_TABLE)
+def test_a_table_that_cannot_be_thinned_is_refused(
+    text: str, words: tuple[str, ...], code: str, why: str, tmp_path: Path
+):
+    said = collected(tmp_path, text, *words)
+    assert code in said and why in said
+    assert not (tmp_path / "thin.csv").exists()
