@@ -11,6 +11,7 @@ import pytest
 from claim_sampling import Case, contradiction
 from judging import law_of
 from numpy.random import Generator
+from quick import without
 
 from lawdsl.language import tree
 from lawdsl.law.law import Law, load
@@ -66,7 +67,7 @@ def certified(name: str, seed: int, count: int) -> tuple[Counter[str], list[floa
     return seen, times
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", without(LAWS, ["dcpt.l3", "dcpt.l4"]))
 def test_all_claims_are_decided_for_fitted_values(name: str, record_property):  # type: ignore[no-untyped-def]
     seen, times = certified(name, seed=7, count=5)
 
