@@ -42,20 +42,31 @@ def run(
         together: write errors to stdout too, in the order in which they come.
         environment: variables, beside those of this process.
     """
-    words = ["lawdsl", *map(str, arguments)]
+    request = {"words": ["lawdsl", *map(str, arguments)]}
+    return _done(request, cwd, stdin, together, environment or {})
+
+
+def run_program(program: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a text in Python, as `python -c` does; errors are written to stdout too."""
+    return _done({"words": ["-c"], "program": program}, cwd, "", True, {})
+
+
+def _done(
+    request: dict[str, Any], cwd: Path, stdin: str, together: bool, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         files = {name: str(Path(folder, name)) for name in STREAMS}
         Path(files["in"]).write_text(stdin, encoding="utf-8")
         files["err"] = files["out"] if together else files["err"]
-        request = {"words": words, "cwd": str(cwd), "files": files}
-        request["environment"] = {**os.environ, **(environment or {})}
+        request |= {"cwd": str(cwd), "files": files}
+        request["environment"] = {**os.environ, **environment}
         server = _server()
         assert server.stdin and server.stdout
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
         code = int(server.stdout.readline())
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("out", "err"))
-    return subprocess.CompletedProcess(words, code, out, "" if together else err)
+    return subprocess.CompletedProcess(request["words"], code, out, "" if together else err)
 
 
 @cache
@@ -87,7 +98,10 @@ def _run(request: Mapping[str, Any]) -> int:
     from lawdsl.cli import main
 
     try:
-        main()
+        if "program" in request:
+            exec(compile(request["program"], "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            main()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0

@@ -114,6 +114,7 @@ statements = st.one_of(
         tree.Section, st.sampled_from(("law", "question", "pipeline")), paths, st.none() | texts
     ),
     texts.map(tree.SourceNode),
+    texts.map(tree.NoteNode),
     paths.map(tree.Extends),
     st.builds(tree.Index, several(plain_names), sets),
     st.builds(

@@ -104,7 +104,7 @@ def test_the_true_laws_have_the_true_answer(question: str):
     [pytest.param(q, marks=pytest.mark.slow if q != "dcpt.tradeoff" else ()) for q in SIMULATED],
 )
 def test_the_interval_of_an_answer_holds_the_true_one(question: str):
-    assert covering(question, 8).sum() >= binom.ppf(1e-4, 8, 0.95)
+    assert covering(question, 4).sum() >= binom.ppf(1e-4, 4, 0.95)
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_the_answer_without_the_bound_is_that_of_a_fit_without_it(on_bound: Fit)
 @pytest.mark.parametrize(
     "options",
     [
-        {"objective": "absolute(log)"},
+        pytest.param({"objective": "absolute(log)"}, marks=pytest.mark.slow),
         {"objective": "huber(log)", "delta": 0.0123},
         {"objective": "squared(raw)"},
     ],

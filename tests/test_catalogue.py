@@ -27,7 +27,11 @@ ALL = [Case(law, claim, law.declarations.text.text) for law in LAWS for claim in
 
 OPEN = sorted((HERE / "fixtures" / "open").glob("*.law"))
 
-COSTLY = ("rate_drop: ∂²L/∂S∂eta > 0", "farseer: ∂L/∂N < 0", "bounded: ∂L/∂N < 0")  # seconds each
+COSTLY = (  # a second each, or several
+    *("rate_drop: ∂²L/∂S∂eta > 0", "farseer: ∂L/∂N < 0", "bounded: ∂L/∂N < 0"),
+    "broken_twice: L convex in x for f1 >= 1, f2 >= 1",
+    *("routed_saturated: ∂L/∂E < 0", "routed_saturated: ∂²E_worth/∂E² < 0"),
+)
 
 
 def _named(case: Case) -> str:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from planted import law_of
 from rich.console import Console
 from test_cli import document, lawdsl as run
 
 import lawdsl
+from lawdsl.fitting.fitted_claims import certificates
 from lawdsl.reporting.terminal import show_fit
 
 # the loss rises with r near r = 1, which a claim of the law forbids
@@ -118,3 +120,13 @@ def test_nothing_to_check_is_said(tmp_path: Path):
 
     assert "name a law, or a fit with --fit" in run("check", cwd=tmp_path).stderr
     assert "no claims" in run("check", "bare.law", cwd=tmp_path).stdout
+
+
+def test_claims_proved_once_for_all_parameters_are_certified_inside_their_domains_alone():
+    text = "variable N > 0\nparameter E, A, k > 0\nL = E + A/N^k\nrequire L > E\nrequire L < 9\n"
+    law, inside = law_of(text), {"E": 1.5, "A": 2.0, "k": 0.25}
+    first, second, third = (certificates(law, inside) for _ in range(3))
+    assert first == second == third
+    assert [c.verdict for c in third] == ["certified", "refuted"]
+    (on_bound, _) = certificates(law, inside | {"A": 0.0})
+    assert on_bound.verdict == "refuted"

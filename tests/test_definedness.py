@@ -9,8 +9,9 @@ import pytest
 from judging import law_of
 from proving import decide
 
-from lawdsl.proof import Verdict, check, check_claim
+from lawdsl.proof import Verdict, check_claim
 from lawdsl.proof.box import Box
+from lawdsl.proof.check import check
 from lawdsl.proof.definedness import AnyDoubt, Doubt, PowerDoubt
 from lawdsl.proof.signs.calculus import SignCalculus
 

@@ -339,3 +339,93 @@ def test_claims_are_certified_for_more_than_40_parameters(tmp_path):
     fits = lawdsl.fit(path, table, r="r_*", L="L_*", starts=1, rolled_check=False)
     assert len(fits.parameters) == 43
     assert [c.verdict for part in fits.parts for c in part.claims] == ["certified"]
+
+
+def oddly_named() -> dict[str, np.ndarray]:
+    """The table of `mixtures` with labels that are no names of the language."""
+    labels = {"web": "math-web", "code": "C4 en", "books": "law", "en": "01", "py": "a=b"}
+    return {f"{name[:2]}{labels[name[2:]]}": values for name, values in mixtures().items()}
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({"fix": {"t[01, C4 en]": 1.4}}, "t[01, C4 en]"),
+        ({"fix": {"t['a=b','math-web']": 1.1}}, "t[a=b, math-web]"),
+        ({"tie": {'k["01"]': "1.5*k[a=b]"}}, "k[01]"),
+        ({"tie": {"t[i,law]": '-2*t[i,"C4 en"]'}}, "t[a=b, law]"),
+    ],
+)
+def test_labels_that_are_no_names_stand_in_quotes_or_not(tmp_path, options, held):
+    start = {"t[i, j]": 0.1, "t['01', \"math-web\"]": -1}
+    fits = lawdsl.fit(
+        "mixing.m4",
+        oddly_named(),
+        r="r_*",
+        L="L_*",
+        starts=start,
+        priors='log(k["a=b"]) = log(0.4) ± 0.3',
+        rolled_check=False,
+        **options,
+    )
+    assert held in fits.held
+    assert [p.text for part in fits.parts for p in part.read_law().priors] == [
+        "log(k[a=b]) = log(0.4) ± 0.3"
+    ]
+    fits.save(tmp_path / "fit.json")
+    again = lawdsl.load_fit(tmp_path / "fit.json")
+    assert again.held == fits.held
+    assert [part.read_law().digest for part in again.parts] == [
+        part.read_law().digest for part in fits.parts
+    ]
+
+
+def test_a_bound_of_a_label_in_quotes_is_left_out_and_added():
+    law = lawdsl.load("mixing.m4").without("c[C4 en] >= 0").with_bound("k['a=b'] < 2")
+    assert [each.text for each in law.declarations.elements] == [
+        'c["C4 en"] without >= 0',
+        'k["a=b"] < 2',
+    ]
+
+
+def test_a_label_that_the_table_lacks_is_named_in_quotes():
+    with pytest.raises(LawdslError, match="`math web` is none of training") as caught:
+        lawdsl.fit("mixing.m4", oddly_named(), r="r_*", L="L_*", fix={"t[i,math web]": 1})
+    assert caught.value.diagnostics[0].help == "did you mean `math-web`?"
+
+
+def test_a_law_may_quote_a_label_but_only_one_that_is_listed():
+    listed = law_of(
+        "index j over {web, code}\nparameter a[j]\nvariable N > 0\n"
+        'fix a["web"] = 2\nL = a["web"] + a[code]*N'
+    )
+    assert [each.text for each in listed.declarations.elements] == ["fix a[web] = 2"]
+    for line in ('L = a["C4 en"]*N', 'L = sum(a[j] for j)*N\nrequire a["C4 en"] > 0'):
+        with pytest.raises(LawdslError, match="`C4 en` is not an index"):
+            law_of(f"index j over training\nparameter a[j]\nvariable N > 0\n{line}")
+
+
+def test_labels_that_are_fitted_together_are_all_predicted_unless_one_is_chosen(tmp_path):
+    fits = fitted(tie={"k[en]": "1.5*k[py]"}, claims=False, rolled_check=False)
+    fits.save(tmp_path / "fit.json")
+    line = ["predict", str(tmp_path / "fit.json"), "r[web]=0.3", "r[code]=0.3"]
+    every = commands.run(*line).stdout.splitlines()
+    assert [row.split()[3] for row in every[2:]] == ["en", "py"]
+    one = commands.run(*line, "validation=py").stdout
+    assert every[3].split()[4] in one
+
+
+def test_a_premise_about_an_element_that_identify_determines_is_decided(tmp_path):
+    law = tmp_path / "premise.law"
+    law.write_text(
+        "law premise\nindex i over validation\nindex j over training\nvariable r[j] in simplex\n"
+        "parameter c[i] >= 0, k[i] > 0, t[i, j]\n"
+        "L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))\nidentify sum(t[i, j] for j) = 0\n"
+        "require L[i] decreasing in r[a] against r[b] for t[i, a] < t[i, b]\n"
+    )
+    fits = fitted(law, claims=False, rolled_check=False)
+    assert isinstance(fits.held["t[py, books]"].formula, str)
+    fits.save(tmp_path / "fit.json")
+    lines = commands.run("check", "--fit", str(tmp_path / "fit.json"), "-q").stdout.splitlines()
+    verdicts = [line.split()[0] for line in lines if " decreasing " in line]
+    assert verdicts == ["CERTIFIED"] * 12  # of which the premise of six is false

@@ -167,9 +167,69 @@ def test_the_command_prints_a_row_for_each_group(tmp_path: Path):
 
 
 def test_options_of_the_command_that_need_groups_say_so():
-    assert "--by COLUMN" in run(*f"fit cmr.share {SIZES} --processes 2".split()).stderr
     assert (
-        "--plot draws one fit"
-        in run(*f"fit cmr.share {SIZES} --by size --plot a.svg".split()).stderr
+        "name the groups: --by COLUMN"
+        in run(*f"fit cmr.share {SIZES} --processes 2".split()).stderr
     )
     assert "--by names a column" in run(*f"fit cmr.share {SIZES} --by size,".split()).stderr
+
+
+def test_the_parameters_of_groups_are_drawn_and_reported(fits: lawdsl.FitsByGroup, tmp_path: Path):
+    figure = fits.plot()
+    assert figure.kind == "groups"
+    assert figure.columns["group"] == [size for size in fits for _ in range(3)]
+    assert figure.columns["value"][1] == fits["460M"].values["s"]
+    assert figure.columns["low"][1] == fits["460M"].intervals.ends["s"][0]
+    assert "alpha from -0.4228 to -0.3179" in figure.description
+    assert "<svg" in figure.encoded("svg").decode()
+    text = fits.report(tmp_path / "report.md").read_text(encoding="utf-8")
+    assert text.startswith("# cmr.share by size")
+    assert "| 940M | 5 | 1.118e-08 | -0.374" in text and "groups.svg" in text
+    fits.save(tmp_path / "fits.json")
+    done = run(*"plot fits.json -o f.svg".split(), cwd=tmp_path)
+    assert "parameters of 4 groups, by size" in done.stderr, done.stderr
+    done = run(*"report fits.json -o r.md".split(), cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / "r.md").exists(), done.stderr
+
+
+def test_the_time_limit_counts_all_processes():
+    line = f"fit cmr.share {SIZES} --by size --processes 2 --time-limit 1.5"
+    done = run(*line.split())
+    assert "error[C0008]: the fit is not finished after" in done.stderr
+    assert float(done.stderr.split(" s of CPU")[0].split()[-1]) >= 1.5
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_labels_are_fitted_alike_on_any_number_of_threads(tmp_path: Path, number: int):
+    options = dict(where=["phase = end", "step = 400", "model = 0.08M"], r="r_*", L="L_*")
+    one = lawdsl.fit("mixing.m4", FOUR, **options, starts=4, fix={"t[perl, perl]": -4})
+    counts: list[tuple[int, int]] = []
+    several = lawdsl.fit(
+        "mixing.m4",
+        FOUR,
+        **options,
+        starts=4,
+        fix={"t[perl, perl]": -4},
+        processes=number,
+        progress=lambda *done: counts.append(done),
+    )
+    assert several.to_json() == one.to_json()
+    assert counts[-1] == (4, 4)
+
+
+def test_the_first_label_that_cannot_be_fitted_is_named_on_any_number_of_threads(tmp_path: Path):
+    rows = ["domain,r_a,r_b,L"] + [
+        f"{d},{k / 9},{1 - k / 9},{2 + k / 9}" for d in "xz" for k in range(8)
+    ]
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join([*rows, "y,0.5,0.5,2"]) + "\n")
+    errors = []
+    for number in (1, 2):
+        with pytest.raises(lawdsl.LawdslError) as caught:
+            lawdsl.fit(
+                "mixing.m4", table, r="r_*", L="L", validation="domain", starts=1, processes=number
+            )
+        errors.append(caught.value.diagnostics)
+    assert (
+        errors[0] == errors[1] and errors[0][0].code == "D0110" and errors[0][0].place.endswith("y")
+    )

@@ -44,16 +44,16 @@ def judged(
 
 
 def test_verdicts_on_random_laws(tmp_path: Path):
-    counts = judged(range(40), "quick", tmp_path, 0.15)
+    counts = judged(range(24), "quick", tmp_path, 0.15)
 
-    assert counts["proved"] >= 5 and counts["refuted"] >= 10
-    assert counts["refused"] <= 5
+    assert counts["proved"] >= 3 and counts["refuted"] >= 6
+    assert counts["refused"] <= 3
 
 
 def test_verdicts_on_random_piecewise_laws(tmp_path: Path):
-    counts = judged(range(25), "pieces", tmp_path, 0.2, make_piecewise)
+    counts = judged(range(12), "pieces", tmp_path, 0.2, make_piecewise)
 
-    assert counts["proved"] >= 2 and counts["refuted"] >= 5
+    assert counts["proved"] >= 1 and counts["refuted"] >= 2
 
 
 @pytest.mark.slow

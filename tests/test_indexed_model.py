@@ -167,6 +167,17 @@ def test_pieces_of_the_rows_give_what_all_rows_give(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(arrays.subset(rows).model.value(theta), whole[:, rows], rtol=1e-13)
 
 
+def test_pieces_that_are_no_longer_used_are_forgotten(monkeypatch: pytest.MonkeyPatch):
+    _, _, arrays, theta = problems(CASES[4], monkeypatch)
+    model, rows = arrays.model, ROWS
+    assert isinstance(model, ArrayModel)
+    for size in range(1, 12):
+        for first in range(0, rows, size):
+            model.value(theta, slice(first, first + size))
+    kept = sum(len(range(*slice(*piece).indices(rows))) for piece in model._known)
+    assert rows <= kept <= 2 * rows
+
+
 def test_laws_with_few_parameters_keep_their_second_derivatives():
     few, many = law_of(CASES[3]), law_of(next(c for c in CASES if c.law == "mixing.implicit"))
     assert len(few.parameters) <= MAX_WRITTEN_OUT_PARAMETERS < len(many.parameters)

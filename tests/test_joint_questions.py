@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from quick import without
 
 import lawdsl
 from lawdsl.solving.nlp.certificates import certain_gap
@@ -145,9 +146,9 @@ UNBOUNDED = {
 }
 
 
-@pytest.mark.parametrize("lines", UNBOUNDED.values(), ids=UNBOUNDED)
-def test_a_goal_without_a_best_value_is_unbounded(lines: tuple[str, ...], tmp_path: Path):
-    answer = load_question(tmp_path, *lines).answer()
+@pytest.mark.parametrize("case", without(UNBOUNDED, ["one grows", "both grow"]))
+def test_a_goal_without_a_best_value_is_unbounded(case: str, tmp_path: Path):
+    answer = load_question(tmp_path, *UNBOUNDED[case]).answer()
 
     assert answer.status == "unbounded" and not answer.certain
     assert "without bound" in answer.proof[0] and "not proved" in answer.proof[-1]

@@ -49,7 +49,7 @@ def losses(law: Law, problem: Problem, starts: Starts, seeds: int) -> np.ndarray
         ("mixing.m2", 0.002),
         ("mixing.m4", 0.002),
         ("mixing.bimix", 0.002),
-        ("mixing.additive", 0.002),
+        pytest.param("mixing.additive", 0.002, marks=pytest.mark.slow),
         ("cmr.ratio", 0.002),
         ("kaplan", 0.003),  # no parameter of which is linear
     ],

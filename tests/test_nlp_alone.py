@@ -16,6 +16,7 @@ from math import inf, log, pi, sqrt
 import numpy as np
 import pytest
 import sympy as sp
+from quick import without
 
 from lawdsl.solving.nlp.multistart import is_proved_optimal, minimise
 from lawdsl.solving.nlp.options import NlpOptions
@@ -183,7 +184,10 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize("published", PROBLEMS, ids=lambda p: f"HS{p.number}")
+DEAR = [problem for problem in PROBLEMS if problem.number in (1, 7, 29, 43)]  # a second each
+
+
+@pytest.mark.parametrize("published", without(PROBLEMS, DEAR), ids=lambda p: f"HS{p.number}")
 def test_the_published_minimum_is_attained(published: Published) -> None:
     solution = minimise(published.problem(), NlpOptions())
 

@@ -29,7 +29,7 @@ UNCONCERNED = {
 }
 # (command, option) -> why index sets do not concern it, or are refused
 NOT_TAKEN = {
-    ("plot", "--data"): "residuals of a Fits have no figure",
+    ("plot", "--data"): "the figures of a label show the rows that its fit stores",
     ("plot", "--drop-bad"): "as --data",
     ("measure", "--run"): "laws with `measure` lines: tests/test_measures.py",
     ("measure", "--where"): "as --run",
@@ -81,7 +81,10 @@ LINES = {
     "predict fit.json 'r[web]=.3' 'r[code]=.3' --level .9 --wrong 2% --plot p.html": "wrote p.html",
     "predict fit.json runs.csv 'r=r_*' --intervals": "en",
     "plot fit.json --kind landscape -o f.html": "wrote f.html",
-    "plot fit.json --kind profile -o f.html": "error[G0102]",
+    "plot fit.json --kind profile label=py parameters='c[py]' -o f.html": "wrote f.html",
+    "plot fit.json --kind residuals label=en -o f.html": "the rows of en, of 2 labels",
+    "plot fit.json --kind residuals label=eng -o f.html": "did you mean `en`?",
+    "plot fit.json --kind extrapolation -o f.html": "error[G0102]",
     "report fit.json --question ask.law loss=fit.json most=2 -o r.html": "wrote r.html",
     "export fit.json --to python --level .9": "t[",
     "export ex.law --to python --set s=2": "error[E0102]",
@@ -158,6 +161,13 @@ def test_every_option_is_tried_with_index_sets_or_has_a_reason():
     assert known.keys() - covered == set()
     assert lines <= short, "an option of a line is none of its command"
     assert NOT_TAKEN.keys() <= known.keys()
+
+
+def test_an_option_that_is_not_listed_is_found(monkeypatch):
+    new = click.Option(["--new-option"])
+    monkeypatch.setattr(cli.commands["fit"], "params", [*cli.commands["fit"].params, new])
+    with pytest.raises(AssertionError, match="new-option"):
+        test_every_option_is_tried_with_index_sets_or_has_a_reason()
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -85,20 +83,6 @@ def lines(printed: str) -> str:
     return "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
 
 
-def run(program: str, folder: Path) -> str:
-    """What a program prints."""
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    completed = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return lines(completed.stdout)
-
-
 def same(shown: str, printed: str) -> bool:
     """Equal but for the last digits of numbers, and for how many starts agree."""
     agree = re.compile(r"\d+ of (\d+)\b(?! claims)(?: starts agree; .*)?")
@@ -128,7 +112,8 @@ def test_the_commands_of_a_page_draw_its_figures(page: str, top: Path):
 def test_every_program_prints_what_the_page_shows(page: str, top: Path):
     assert TEXTS[page].count("```python\n") == len(PROGRAM.findall(TEXTS[page]))
     for program, output in PROGRAM.findall(TEXTS[page]):
-        assert run(program, folder_of(page, top)) == output.strip("\n")
+        printed = commands.run_program(program, cwd=folder_of(page, top)).stdout
+        assert lines(printed) == output.strip("\n")
 
 
 def test_the_examples_are_many():

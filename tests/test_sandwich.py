@@ -37,7 +37,7 @@ def test_they_contain_those_of_the_noise_and_widen_with_the_error_of_the_law(fit
     [
         "squared(log(L))",
         pytest.param("squared(L)", marks=pytest.mark.slow),
-        "huber(log(L), 1e-3)",
+        pytest.param("huber(log(L), 1e-3)", marks=pytest.mark.slow),
     ],
 )
 def test_fits_to_surfaces_that_are_wrong_by_so_much_come_out_in_them(objective: str):

@@ -44,6 +44,16 @@ def test_every_page_of_docs_and_every_law_has_a_page(site: Path):
     for law in shipped("law"):
         page = (site / "catalogue" / f"{law}.html").read_text(encoding="utf-8")
         assert "<math" in page and "</table>" in page, law
+    for kind in ("question", "pipeline"):
+        for name in shipped(kind):
+            assert (site / "catalogue" / f"{name}.html").exists(), name
+
+
+def test_the_notes_on_a_publication_are_on_the_page_of_its_law(site: Path):
+    for name, note in (("dcpt.l3", ".1212 is printed"), ("dcpt.threshold", "Eq. 53 prints")):
+        page = (site / "catalogue" / f"{name}.html").read_text(encoding="utf-8")
+        assert "Notes on the publication" in page
+        assert note in page, name
 
 
 def test_the_reference_has_every_command_message_and_public_name(site: Path):

@@ -32,10 +32,10 @@ def count_checked_verdicts(seed: int, count: int, piecewise: bool = False) -> Co
 
 
 def test_no_verdict_is_contradicted():
-    seen = count_checked_verdicts(seed=2024, count=100)
+    seen = count_checked_verdicts(seed=2024, count=60)
 
-    assert seen.total() - seen["never"] == 100
-    assert seen["proved"] > 15 and seen["refuted"] > 15
+    assert seen.total() - seen["never"] == 60
+    assert seen["proved"] > 8 and seen["refuted"] > 8
     assert min(seen[kind] for kind in ("conditional", "inside", "never")) > 0
 
 
@@ -52,9 +52,9 @@ def test_no_verdict_is_contradicted_in_2_000(capsys: pytest.CaptureFixture[str])
 
 
 def test_no_verdict_on_piecewise_laws_is_contradicted():
-    seen = count_checked_verdicts(seed=7, count=40, piecewise=True)
+    seen = count_checked_verdicts(seed=7, count=20, piecewise=True)
 
-    assert seen["proved"] > 3 and seen["refuted"] > 5
+    assert seen["proved"] > 1 and seen["refuted"] > 2
 
 
 @pytest.mark.slow

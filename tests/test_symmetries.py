@@ -646,6 +646,11 @@ def test_shares_that_add_up_are_named_as_the_cause():
     assert found.notes[0] == "rank 4 of 5"
 
 
+def test_shares_are_drawn_on_their_simplex():
+    # where the last share is negative, mixing.additive has no value
+    assert freedom(lawdsl.load("mixing.additive")) == Freedom(certain=True)
+
+
 def test_the_mixing_law_on_the_simplex_lacks_one_rank():
     rng = np.random.default_rng(0)
     r1, r2, r3 = rng.dirichlet((1, 1, 1), 40).T

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 import lawdsl
 from lawdsl.cli import cli
-from lawdsl.language.library import read, shipped
+from lawdsl.language.library import pipeline, question, read, shipped
+from lawdsl.language.pipeline_records import Pipeline
+from lawdsl.language.questions import Question
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES
 from lawdsl.reporting.documents.render_markdown import escaped
@@ -39,9 +41,14 @@ def pages(root: Path, figures: Path) -> Iterator[tuple[str, str]]:
     yield "reference/grammar.md", grammar_page(root / "grammars" / "law.lark")
     yield "reference/api.md", api_page()
     names = sorted(shipped("law"))
-    yield "catalogue/index.md", catalogue_page(names)
+    questions, pipelines = sorted(shipped("question")), sorted(shipped("pipeline"))
+    yield "catalogue/index.md", catalogue_page(names, questions, pipelines)
     for name in names:
         yield f"catalogue/{name}.md", law_page(name, figures)
+    for name in questions:
+        yield f"catalogue/{name}.md", question_page(name)
+    for name in pipelines:
+        yield f"catalogue/{name}.md", pipeline_page(name)
 
 
 def commands_page() -> str:
@@ -106,16 +113,69 @@ def api_page() -> str:
     return "\n".join([*parts, "```\n"])
 
 
-def catalogue_page(names: list[str]) -> str:
-    """The list of the laws that ship."""
-    rows = [f"| [{name}]({name}.md) | {with_code(lawdsl.load(name).title)} |" for name in names]
-    listed = "\n".join(rows)
-    tree = "\n".join(names)
+def catalogue_page(names: list[str], questions: list[str], pipelines: list[str]) -> str:
+    """The list of the laws, questions and pipelines that ship."""
+    titles = {
+        "law": {name: lawdsl.load(name).title for name in names},
+        "question": {name: question(name)[0].title for name in questions},
+        "pipeline": {name: pipeline(name)[0].title for name in pipelines},
+    }
+    tables = [
+        f"| {kind} | title |\n|---|---|\n"
+        + "".join(f"| [{name}]({name}.md) | {with_code(title)} |\n" for name, title in rows.items())
+        for kind, rows in titles.items()
+    ]
+    tree = "\n".join((*names, *questions, *pipelines))
     return (
-        "# Laws, one page each\n\nEach shipped law with its formula, claims, verdicts and published "
-        f"values.\n\n| law | title |\n|---|---|\n{listed}\n\n"
-        f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
+        "# Laws and questions, one page each\n\nEach shipped law with its formula, claims, verdicts, "
+        "published values, and notes on its publication; each question with the command that answers it.\n\n"
+        + "\n".join(tables)
+        + f"\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     )
+
+
+def question_page(name: str) -> str:
+    """One question: source, notes, text, and how it is answered.
+
+    Args:
+        name: of a shipped question.
+    """
+    asked = question(name)[0]
+    inputs = [f"{use}=FIT.json" for use in asked.uses]
+    inputs += [f"{given.name}=…" for given in asked.of_kind("given")]
+    fits = ", ".join(f"`{use}` is a fit of `{law.name}`" for use, law in asked.uses.items())
+    command = fenced(f"lawdsl solve {name} {' '.join(inputs)}", "text")
+    return _written(name, asked, "question", f"## The answer\n\n{command}\n\nHere {fits}.\n")
+
+
+def pipeline_page(name: str) -> str:
+    """One pipeline: source, notes, text, and how it is run.
+
+    Args:
+        name: of a shipped pipeline.
+    """
+    declared = pipeline(name)[0]
+    givens = "".join(f" --set {given.name}=…" for given in declared.of_kind("given"))
+    command = fenced(f"lawdsl pipeline {name} RUNS.csv{givens}", "text")
+    return _written(name, declared, "pipeline", f"## The command\n\n{command}\n")
+
+
+def _written(name: str, declared: Question | Pipeline, kind: str, use: str) -> str:
+    parts = [f"# {name}: {with_code(declared.title)}\n"]
+    parts += [f"Source: {with_code('; '.join(declared.sources))}.\n"] if declared.sources else []
+    parts.append(f"## The file\n\n{fenced(read(shipped(kind)[name]).text.rstrip(), 'text')}\n")
+    parts += [notes_section(declared.notes), use]
+    return "\n".join(part for part in parts if part)
+
+
+def notes_section(notes: Sequence[str]) -> str:
+    """The notes of a file as a list; nothing where there are none.
+
+    Args:
+        notes: plain text each.
+    """
+    listed = "".join(f"- {with_code(note)}\n" for note in notes)
+    return f"## Notes on the publication\n\n{listed}" if notes else ""
 
 
 def law_page(name: str, figures: Path) -> str:
@@ -132,7 +192,7 @@ def law_page(name: str, figures: Path) -> str:
     parts.append(f"$$\n{law.latex()}\n$$\n")
     parts.append(f"## The file\n\n{fenced(read(shipped('law')[name]).text.rstrip(), 'text')}\n")
     parts.append(f"## Claims\n\n{claims_table(checked)}\n")
-    parts.append(published_values(name))
+    parts += [published_values(name), notes_section(law.notes)]
     if checked.claims:
         file = f"{name}.svg"
         checked.plot().save(figures / file)

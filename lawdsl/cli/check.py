@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lawdsl.language.law_changes import LawChanges
     from lawdsl.law.law import Law
     from lawdsl.proof.verdict import Check, Verdict
+
+
+NO_CLAIMS = "no claims: write some, `require ∂L/∂N < 0`"
 
 
 class _Command(click.Command):
@@ -129,15 +132,23 @@ def check(
         raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:
         return _check_syntax(laws, as_json=as_json)
-    from lawdsl.core.time_limit import TimeBudget
-    from lawdsl.law.law import load
-    from lawdsl.proof.check import check as decide
-    from lawdsl.proof.identifiability import findings, freedom
-
-    checks: list[Check] = []
+    limits = (time_limit, total_time_limit)
     silent = as_json or sarif
     # all laws are loaded first, so that a mistake in the last file is reported before the proofs
     _check_other_sections(laws)
+    as_written = not (fits or plot or "-" in laws or any(asdict(changes).values()))
+    if as_written and (kept := _kept_checks(laws, limits)) is not None:
+        if not silent:
+            for known in kept:
+                _show_kept(known, proofs=not quiet)
+        return _finish_check(kept, interrupted=False, sarif=sarif, as_json=as_json)
+    from lawdsl.core.time_limit import TimeBudget
+    from lawdsl.law.law import load
+    from lawdsl.proof.check import check as decide
+    from lawdsl.proof.check_cache import keep_check
+    from lawdsl.proof.identifiability import findings, freedom
+
+    checks: list[Check] = []
     read = [changes.apply(load(name)) for name in laws]
     of_units = _warnings_of_units(laws)
     to_check = list(_laws_and_values(read, fits))
@@ -157,22 +168,52 @@ def check(
             )
             clock = TimeBudget(math.inf)
             text = law.declarations.text
-            unidentifiable = findings(law, freedom(law), text=text) if values is None else []
+            lost = freedom(law) if values is None else None
+            unidentifiable = [] if lost is None else findings(law, lost, text=text)
             took = clock.spent()
-            checks.append(
-                replace(
-                    decided,
-                    law=_title_of(law),
-                    warnings=(
-                        *(of_units if not number else ()),
-                        *decided.warnings,
-                        *unidentifiable,
-                    ),
-                    seconds=decided.seconds + took,
-                    warning_seconds=decided.warning_seconds + took,
-                )
+            whole = replace(
+                decided,
+                law=_title_of(law),
+                warnings=(*decided.warnings, *unidentifiable),
+                seconds=decided.seconds + took,
+                warning_seconds=decided.warning_seconds + took,
             )
+            if as_written and lost is not None and lost.certain:
+                keep_check(law.declarations, limits, whole, time_limit)
+            checks.append(_with_warnings(whole, () if number else of_units))
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
+
+
+def _kept_checks(names: Sequence[str], limits: tuple[float, float | None]) -> list[Check] | None:
+    """The verdicts on laws as they are written; None unless the cache has those on all of them."""
+    from lawdsl.language.library import declarations
+    from lawdsl.proof.check_cache import kept_check
+
+    found = []
+    for name in names:
+        known = kept_check(declarations(name)[0], limits)
+        if known is None:
+            return None
+        found.append(known)
+    of_units = _warnings_of_units(names)
+    return [_with_warnings(known, () if k else of_units) for k, known in enumerate(found)]
+
+
+def _with_warnings(check: Check, further: Sequence[Diagnostic]) -> Check:
+    return replace(check, warnings=(*further, *check.warnings))
+
+
+def _show_kept(check: Check, *, proofs: bool) -> None:
+    """Print verdicts as if they were decided one by one."""
+    from lawdsl.reporting.terminal import console, show_verdict
+
+    out = console()
+    out.print(check.law, style="bold", markup=False)
+    if not check.claims:
+        out.print(NO_CLAIMS)
+    width = max((len(verdict.claim) for verdict in check.claims), default=0)
+    for verdict in check.claims:
+        show_verdict(verdict, out, width=width, proofs=proofs)
 
 
 def _no_laws(names: Sequence[str]) -> list[str]:
@@ -347,7 +388,7 @@ class _VerdictReporter:
             title = f"{_title_of(self.law)}{', fitted' if fitted else ''}"
             self.out.print(title, style="bold", markup=False)
             if not self.law.claims:
-                self.out.print("no claims: write some, `require ∂L/∂N < 0`")
+                self.out.print(NO_CLAIMS)
         if self.show and self.law.claims and sys.stderr.isatty():
             with Console(stderr=True).status(f"deciding {len(self.law.claims)} claims"):
                 yield

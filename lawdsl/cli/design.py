@@ -55,7 +55,10 @@ EXHAUSTED = 4  # exit code: not precise enough, and nothing more to run
 )
 @percentage_option("--stop", "Half the 95 % interval that is precise enough: 1%.")
 @click.option(
-    "--rivals", multiple=True, metavar="LAW", help="Another law of these variables; repeatable."
+    "--rivals",
+    multiple=True,
+    metavar="LAW",
+    help="Another law of these variables, without index sets; repeatable.",
 )
 @click.option("--cost", metavar="FORMULA", help="What a run costs, of columns; by default 6*N*D.")
 @percentage_option("--wrong", "The error of the law per decade.  [default: 2%, or as it was seen]")

@@ -60,7 +60,8 @@ def export(
            --set B=2085.43 --set beta=0.3658          a law with given values
 
     A module defines `predict`, which checks the domain, `predict_with_interval`, and derivatives.
-    Its intervals include the noise of the fitted rows, but not the error of the law.
+    Its intervals include the noise of the fitted rows, but not the error of the law. A law with index
+    sets has a formula for each label, which only a fit knows: export the fit.
     """
     from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.exporting.export import export as exported

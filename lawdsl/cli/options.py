@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -206,7 +207,8 @@ _fix = click.option(
     "--fix",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Fix a parameter, or one element: E=1.69, t[web,code]=2.",
+    help="Fix a parameter, or one element: E=1.69, t[web,code]=2. Labels that are not names may have quotes: "
+    't["math-web",code]=2.',
 )
 _tie = click.option(
     "--tie",
@@ -329,7 +331,8 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     """Stop the block when it has used a given CPU time.
 
     Args:
-        seconds: the limit on the CPU time of the process in seconds, summed over threads.
+        seconds: the limit on the CPU time in seconds, summed over threads and over the processes
+            that the block starts.
         of: the computation in the block, for the message.
         help: advice on how to reduce its time.
 
@@ -341,7 +344,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     """
     from lawdsl.core.time_limit import OutOfTime, TimeBudget, time_limit as stopped_after
 
-    clock = TimeBudget(seconds)
+    clock, before = TimeBudget(seconds), _time_of_processes()
     try:
         with stopped_after(seconds):
             yield
@@ -353,9 +356,16 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         # interrupted libraries may raise their own errors, and timers may expire early
         if not isinstance(error, OutOfTime) and clock.remaining() > TICK:
             raise
-        message = f"{of} is not finished after {clock.spent():.3g} s of CPU time"
-        more = f"--time-limit {2 * max(seconds, clock.spent()):.3g} allows twice as much; {help}"
+        spent = clock.spent() + _time_of_processes() - before
+        message = f"{of} is not finished after {spent:.3g} s of CPU time"
+        more = f"--time-limit {2 * max(seconds, spent):.3g} allows twice as much; {help}"
         raise LawdslError(Diagnostic("C0008", message, help=more)) from None
+
+
+def _time_of_processes() -> float:
+    """The CPU time of the processes that this one has started, and that have ended (s)."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 INTERRUPT_HANDLERS: list[Callable[[], object]] = []

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
+from lawdsl.language.label_texts import LEFT_SIDE
+
 SPACE = re.compile(r"\s+")
 
 
@@ -25,7 +27,9 @@ def split_pairs(
     """
     seen: dict[str, str] = {}
     for pair in pairs:
-        name, equals, text = (part.strip() for part in pair.partition("="))
+        left = LEFT_SIDE.match(pair)
+        at = left.end() if left else len(pair.partition("=")[0])
+        name, equals, text = pair[:at].strip(), pair[at : at + 1], pair[at + 1 :].strip()
         key = SPACE.sub("", name)  # `r [ web ]` is r[web]
         if equals and key in seen:
             earlier = seen[key].strip()

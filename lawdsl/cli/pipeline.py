@@ -177,6 +177,7 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
         "pipeline": declared.name,
         "title": declared.title,
         "sources": list(declared.sources),
+        "notes": list(declared.notes),
         "text": declared.text.text,
         "givens": input_records("given"),
         "settings": input_records("setting"),

@@ -17,7 +17,7 @@ from lawdsl.core.output_files import check_writable, writing
 from lawdsl.data.formats import FORMATS
 from lawdsl.figures.kind_table import KINDS
 
-OF_FITS = [kind for kind in KINDS if {"Fit", "Fits"} & set(kind.results)]
+OF_FITS = [kind for kind in KINDS if {"Fit", "Fits", "FitsByGroup"} & set(kind.results)]
 NAMES = list(dict.fromkeys(kind.name for kind in OF_FITS))
 
 
@@ -103,7 +103,9 @@ def plot(
 def _read(source: str) -> Any:
     """The object to draw: the plan of a sweep, a table of runs, a law, or a fit."""
     from lawdsl.data.read import read_table
+    from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.result_by_label import load_fit
+    from lawdsl.fitting.storage import FITS_BY_GROUP_SCHEMA
     from lawdsl.law.law import load
 
     suffix = Path(source).suffix.lower()
@@ -115,20 +117,27 @@ def _read(source: str) -> Any:
     is_law = suffix == ".law" or suffix != ".json" and not Path(source).exists()
     if is_law:
         return load(source)
-    _refuse_printed(source)
+    content = _content(source)
+    _refuse_printed(source, content)
+    if isinstance(content, Mapping) and content.get("schema") == FITS_BY_GROUP_SCHEMA:
+        return FitsByGroup.load(source)
     return load_fit(source)
 
 
-def _refuse_printed(source: str) -> None:
+def _content(source: str) -> Any:
+    """The document of a file; None where it has none: `load_fit` describes the problem."""
+    try:
+        return read_json(Path(source))
+    except (OSError, ValueError):
+        return None
+
+
+def _refuse_printed(source: str, content: Any) -> None:
     """Refuse a document that another command printed, since that command draws its result.
 
     Raises:
         LawdslError: such a document (G0102).
     """
-    try:
-        content = read_json(Path(source))
-    except (OSError, ValueError):
-        return  # `load_fit` describes the problem
     if isinstance(content, Mapping) and {"command", "result"} <= content.keys():
         name = printable(str(content["command"]))[:40]
         message = f"this is what `lawdsl {name} --json` printed, not a fit"

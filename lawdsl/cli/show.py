@@ -49,6 +49,7 @@ def show(
         "name": shown_law.name,
         "title": shown_law.title,
         "sources": list(shown_law.sources),
+        "notes": list(shown_law.notes),
         "text": shown_law.declarations.text.text,
         "latex": shown_law.latex(),
         "output": shown_law.output,

@@ -197,6 +197,7 @@ def print_inputs(
         "question": question.name,
         "title": question.title,
         "sources": list(question.sources),
+        "notes": list(question.notes),
         "text": question.text.text,
         "uses": {use: law.name for use, law in question.uses.items()},
         "givens": symbols_of("given"),

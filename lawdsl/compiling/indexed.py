@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS, chosen
-from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaves, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf, Leaves, Source
 from lawdsl.core.functions import CHOICE, FUNCTIONS, value_in
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
@@ -26,7 +26,6 @@ from lawdsl.language.tree import Formula
 from lawdsl.law.functions import CONSTANTS
 
 Array = NDArray[np.float64]
-Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts
 # operation, positions of its arguments, and its data: a number, a leaf or axes
 Step = tuple[str, tuple[int, ...], object]
 

@@ -19,8 +19,10 @@ from lawdsl.language.symbols import Declarations
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts
 
 OUTER_AXES = 2  # axes before those of the indices: starts and rows
+KEPT_ROWS = 100_000  # of a longer table, arrays of variables are not kept, to save memory
 SHARE_ATOL = 1e-12  # below it, a share is rounding error
 
 
@@ -113,6 +115,7 @@ class Source:
         everything: all parameters, including tied ones, shape (starts, parameters).
         known: the positions of parameters that earlier evaluations on these columns have found; it is
             extended.
+        arrays: the arrays of variables that they have made, unless the table is long; it is extended.
     """
 
     def __init__(
@@ -120,10 +123,12 @@ class Source:
         leaves: Leaves,
         columns: Array,
         everything: Array,
-        known: dict[tuple[str, tuple[IndexValue | int, ...]], Index] | None = None,
+        known: dict[Leaf, Index] | None = None,
+        arrays: dict[Leaf, Array] | None = None,
     ) -> None:
         self.leaves, self.columns, self.everything = leaves, columns, everything
         self.known = {} if known is None else known
+        self.arrays = {} if arrays is None else arrays
 
     def value(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
         """The array of one leaf, shape (starts or 1, rows or 1, a length for each index).
@@ -133,7 +138,11 @@ class Source:
             labels: its subscripts.
         """
         if self.leaves.declared.symbols[name].kind == "variable":
-            return self._variable_array(name, labels)
+            if self.columns.shape[1] > KEPT_ROWS:
+                return self._variable_array(name, labels)
+            if (name, labels) not in self.arrays:
+                self.arrays[name, labels] = self._variable_array(name, labels)
+            return self.arrays[name, labels]
         return self.everything[:, self.numbers(name, labels)]
 
     def numbers(self, name: str, labels: tuple[IndexValue | int, ...]) -> Index:

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
-from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
-Positions = dict[tuple[str, tuple[IndexValue | int, ...]], NDArray[np.int64]]
+MAX_COPIES = 2  # of what is computed of all rows that a model keeps
+Positions = dict[Leaf, NDArray[np.int64]]
+Arrays = dict[Leaf, Array]
 
 
 class ArrayModel:
@@ -34,7 +36,7 @@ class ArrayModel:
         self.law, self.columns, self.linear = law, columns, list(linear)
         self.count = len(law.leaves.parameters)
         self.has_offset = True
-        self._positions: dict[tuple[int | None, int | None], Positions] = {}
+        self._known: dict[tuple[int | None, int | None], tuple[Positions, Arrays]] = {}
 
     @property
     def piecewise(self) -> bool:
@@ -100,8 +102,22 @@ class ArrayModel:
         """The leaves of the law; what does not depend on parameters is computed once."""
         matrix, added = self.law.leaves.affine_map
         everything = np.asarray((matrix @ theta.T).T) + added
-        known = self._positions.setdefault((piece.start, piece.stop), {})
-        return Source(self.law.leaves, self.columns[:, piece], everything, known)
+        positions, arrays = self._known_of(piece)
+        return Source(self.law.leaves, self.columns[:, piece], everything, positions, arrays)
+
+    def _known_of(self, piece: slice) -> tuple[Positions, Arrays]:
+        """What was computed of a piece of the rows; pieces that were used longest ago are
+        forgotten, since each way to cut the table needs a copy of all rows."""
+        key = piece.start, piece.stop
+        known = self._known.pop(key, ({}, {}))
+        self._known[key] = known  # the last of them
+        rows = self.columns.shape[1]
+        kept = sum(len(range(*slice(*each).indices(rows))) for each in self._known)
+        while kept > MAX_COPIES * rows and len(self._known) > 1:
+            oldest = next(iter(self._known))
+            kept -= len(range(*slice(*oldest).indices(rows)))
+            del self._known[oldest]
+        return known
 
 
 class ArrayValues:

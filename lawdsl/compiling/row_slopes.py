@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
-from lawdsl.compiling.indexed_leaves import Source
+from lawdsl.compiling.indexed_leaves import Leaf, Source
 from lawdsl.language.instances.instance import IndexValue
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Leaf = tuple[str, tuple[IndexValue | int, ...]]
 
 
 @dataclass(frozen=True)

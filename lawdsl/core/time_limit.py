@@ -48,6 +48,11 @@ class TimeBudget:
         return max(self.seconds - self.spent(), 0.0)
 
 
+def remaining_time() -> float:
+    """The CPU time up to the limit that ends first (s); infinite without one."""
+    return _until - time.process_time()
+
+
 class OutOfTime(Exception):
     """The time limit of an algebraic computation is exceeded."""
 

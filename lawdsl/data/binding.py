@@ -23,6 +23,7 @@ from lawdsl.data.bad_lines import with_bad_lines
 from lawdsl.data.columns import UnitFactors, split_header
 from lawdsl.data.exchanged_columns import with_exchanged
 from lawdsl.data.missing_columns import binding, no_columns, other_unit, unknown_unit
+from lawdsl.data.premises.findings import prediction_findings, premise_findings
 from lawdsl.data.quality_checks import duplicates, other_units, perplexities, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
@@ -152,6 +153,8 @@ def bind(
     rows, rounded = table.rows, np.zeros(0 if output is None else len(output))
     counts = None if weighted is None else table.numbers(weighted)
     groups = run_numbers(table, run) if run else None
+    if output is None and warn:
+        warnings = prediction_findings(law, table, bound, values)
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
@@ -164,6 +167,7 @@ def bind(
             warnings = [*other_units(law, table, values, bound)]
             warnings += perplexities(law, table, values, bound)
             warnings += duplicates(table, data, output, rounded)
+            warnings += premise_findings(law, table, bound, values)
         # rows of equal values may differ in run or weight: these determine their order, so that the
         # digest and all sums are the same for a shuffled table
         beside = [column for column in (groups, counts) if column is not None]

@@ -107,14 +107,18 @@ def _count_of_runs(law: Law, read: Runs) -> int:
     assert groups is not None
     count = int(groups.max()) + 1
     sizes = [
-        values for q, values in zip(law.variables, read.columns, strict=True) if _is_model_size(q)
+        values for q, values in zip(law.variables, read.columns, strict=True) if is_model_size(q)
     ]
     is_other = count == len(groups) or any(_changes_within(groups, values) for values in sizes)
     return 0 if is_other else count
 
 
-def _is_model_size(q: Quantity) -> bool:
-    """Whether a variable is the size of the model, which is constant within a run."""
+def is_model_size(q: Quantity) -> bool:
+    """Whether a variable is the size of the model, which is constant within a run.
+
+    Args:
+        q: the variable.
+    """
     parameters = size_and_dimension((("param", 1),))[1]
     return q.name == "N" or bool(q.unit and size_and_dimension(q.unit)[1] == parameters)
 

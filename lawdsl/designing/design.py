@@ -290,8 +290,12 @@ def check_budget_and_stop(budget: object, stop: object) -> None:
 
 def _rival(name: str, own: Fit | Fits, runs: Any, options: Mapping[str, Any]) -> Fit:
     """The fit of a further law to the same rows."""
-    if isinstance(own, Fits) or runs is None:
-        message = "rivals are fitted to the runs of a law without index sets"
+    if isinstance(own, Fits):
+        message = f"`{own.law.name}` has index sets: its runs are designed without rivals"
+        help = "leave --rivals out; --wrong says how far the law itself may be off"
+        raise LawdslError(Diagnostic("N0104", message, help=help))
+    if runs is None:
+        message = "rivals are fitted to the runs so far, which are not given"
         help = "give a law and --runs TABLE, or leave --rivals out"
         raise LawdslError(Diagnostic("N0104", message, help=help))
     law = load(name)

@@ -30,6 +30,7 @@ from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_groups
 from lawdsl.designing.result import MIXTURE_COLUMN, one_line
+from lawdsl.designing.size_ranks import size_rank_lines
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.fit import in_one_step, without_priors
 from lawdsl.fitting.fit_by_label import label_groups
@@ -59,6 +60,8 @@ class SelectedMixtures:
         law: the name of the fitted law.
         output: the output whose errors these are.
         how: the method of selection, as lines of text.
+        ranks: a line on how far ranks of mixtures agree between the model sizes of the table; empty
+            if it has one.
         warnings: warnings about the data.
     """
 
@@ -71,6 +74,7 @@ class SelectedMixtures:
     law: str
     output: str
     how: tuple[str, ...]
+    ranks: str
     warnings: tuple[Diagnostic, ...]
 
     @property
@@ -227,6 +231,7 @@ def _select_group(
         for part, label in zip(parts, labels, strict=True)
     ]
     warnings = dict.fromkeys(d for part in parts for d in part.data.warnings)
+    ranks = size_rank_lines(law.declarations, runs, options.columns, mixture_columns, options.where)
     return SelectedMixtures(
         table=runs.at(np.unique(np.concatenate(rows))),
         mixtures=tuple(names[i] for i in best_group),
@@ -240,7 +245,9 @@ def _select_group(
             f"lawdsl {__version__}: {count} of {len(names)} mixtures of {runs.name}, those that "
             f"{law.name} is best fitted to, seed {seed}",
             _error_summary(law.output, len(names), errors, everything),
+            *ranks,
         ),
+        ranks=", ".join(ranks),
         warnings=(*warnings, *failed),
     )
 

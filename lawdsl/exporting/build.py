@@ -55,7 +55,7 @@ def _of_law(law: Law) -> Exported:
     if law.indexed or missing:
         what = "it has index sets" if law.indexed else f"no value of {', '.join(missing)}"
         message = f"`{law.name}` cannot be exported without a fit: {what}"
-        help = "fit it, and export the fit"
+        help = "fit it, and export the fit: lawdsl fit … -o FIT.json, lawdsl export FIT.json"
         if not law.indexed:
             help += f"; or give values: --set {missing[0]}=VALUE"
         raise LawdslError(Diagnostic("E0102", message, help=help))

@@ -7,7 +7,7 @@ import math
 from typing import Any, cast
 
 from lawdsl import __version__
-from lawdsl.compiling.indexed import Leaf
+from lawdsl.compiling.indexed_leaves import Leaf
 from lawdsl.exporting.content import Exported
 from lawdsl.exporting.program import FormulaProgram
 from lawdsl.language.instances.instance import Differing

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lawdsl import __version__
-from lawdsl.compiling.indexed import Leaf
+from lawdsl.compiling.indexed_leaves import Leaf
 from lawdsl.core.enumerations import abridged
 from lawdsl.exporting.content import Constant, Exported, ExportedVariable, Nested
 from lawdsl.exporting.names import Identifiers

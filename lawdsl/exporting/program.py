@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from lawdsl.compiling.arrays import chosen
-from lawdsl.compiling.indexed import EXTREMUM_UFUNCS, VALUES, Leaf, Step, StepBuilder
-from lawdsl.compiling.indexed_leaves import Leaves
+from lawdsl.compiling.indexed import EXTREMUM_UFUNCS, VALUES, Step, StepBuilder
+from lawdsl.compiling.indexed_leaves import Leaf, Leaves
 from lawdsl.core.functions import CHOICE, DERIVED, FUNCTIONS, HELPERS
 
 REDUCTIONS = ("sum", "prod", "contract")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from lawdsl.compiling.indexed import Leaf
+from lawdsl.compiling.indexed_leaves import Leaf
 from lawdsl.core.functions import CHOICE
 from lawdsl.exporting.names import Identifiers
 from lawdsl.exporting.program import FINITE_LOG, OTHERS, REDUCTIONS, FormulaProgram

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lawdsl.compiling.indexed import Leaf
-from lawdsl.compiling.indexed_leaves import OUTER_AXES
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf
 from lawdsl.exporting.build import elements_of, exported
 from lawdsl.exporting.content import Exported
 from lawdsl.exporting.torch_inputs import Inputs, read_inputs

@@ -62,6 +62,8 @@ def _with_distrust(figure: Figure, result: Any) -> Figure:
     """A figure that says so where a fit behind it is not trusted."""
     names = {base.__name__ for base in type(result).__mro__}
     fits = (result,) if "Fit" in names else result.parts if "Fits" in names else ()
+    if "FitsByGroup" in names:
+        fits = tuple(part for group in result.groups for part in group.parts)
     untrusted = [fit for fit in fits if fit.distrust()]
     warnings = tuple(dict.fromkeys(d for fit in untrusted for d in fit.distrust()))
     lines = [d.message for d in warnings]

@@ -40,6 +40,13 @@ KINDS = (
         "measured against fitted for each label of a law with index sets",
     ),
     Kind(
+        "groups",
+        ("FitsByGroup",),
+        "lawdsl.figures.kinds.groups",
+        "groups_figure",
+        "of the fits of many groups: each parameter with its interval, for each group",
+    ),
+    Kind(
         "residuals",
         ("Fit",),
         "lawdsl.figures.kinds.residuals",
@@ -47,11 +54,25 @@ KINDS = (
         "of a fit, against prediction, variables and order, with their patterns",
     ),
     Kind(
+        "residuals",
+        ("Fits",),
+        "lawdsl.figures.kinds.of_label",
+        "residuals_of_label_figure",
+        "of one label of a law with index sets, label=NAME",
+    ),
+    Kind(
         "profile",
         ("Fit",),
         "lawdsl.figures.kinds.profile",
         "profile_figure",
         "the objective along each parameter, or over two of them, with intervals",
+    ),
+    Kind(
+        "profile",
+        ("Fits",),
+        "lawdsl.figures.kinds.of_label",
+        "profile_of_label_figure",
+        "of one label of a law with index sets, label=NAME",
     ),
     Kind(
         "extrapolation",

@@ -21,6 +21,7 @@ from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_labels
 from lawdsl.fitting.fit_single import fit_one
 from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
+from lawdsl.fitting.processes import check_processes
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import Starts
@@ -60,6 +61,7 @@ def fit(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
+    processes: int = 1,
     **named_columns: str,
 ) -> Fit | Fits:
     """Fit a law to measurements.
@@ -97,13 +99,17 @@ def fit(
             needed within 2 %; the fit warns (F0141) if they are less precise.
         intervals: the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from
             the profile of the objective; or `bootstrap`, from fits to resampled rows or runs;
-            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.
+            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound, or if the law
+            is far from linear in its parameters.
         level: the confidence level of the intervals.
         resamples: the number of fits of a bootstrap.
         seed: the random seed of the starts and the resamples; the same seed gives the same fit.
         progress: called with the number of starts, or resamples, done, and their total.
         columns: variable or output of the law -> column, where the names differ; for a law with
             index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.
+        processes: the number of processes that share the labels of a law with index sets, where
+            labels share no parameters; the result is the same for any number. Each takes a second
+            or two to start.
         named_columns: entries of `columns` as keywords, L="loss", except for names of options.
 
     Returns:
@@ -112,6 +118,7 @@ def fit(
 
     Raises:
         LawdslError: a law or table that cannot be used.
+        ValueError: a number of processes that is not a whole number from 1.
     """
     changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie, priors=priors)
     law = changes.apply(law if isinstance(law, Law) else load(law))
@@ -136,7 +143,7 @@ def fit(
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )
-    result = fit_with(law, table, options)
+    result = fit_with(law, table, options, processes)
     _warn_unless_trusted(result)
     return result
 
@@ -148,13 +155,14 @@ def _warn_unless_trusted(fit: Fit | Fits) -> None:
         warn(worst or fit.diagnostics, NotTrustedWarning, stacklevel=4)
 
 
-def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
+def fit_with(law: Law, table: Any, options: FitOptions, processes: int = 1) -> Fit | Fits:
     """Fit a law to measurements, with the options as one record.
 
     Args:
         law: the law, after its changes.
         table: the table, as for `fit`.
         options: the options of the fit.
+        processes: the number of processes that share the labels.
 
     Returns:
         The fit, or the fits of all labels of a law with index sets.
@@ -162,11 +170,13 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     Raises:
         LawdslError: a law or table that cannot be used.
     """
+    check_processes(processes)
     chosen = objective_of(law, options)
     rows = read_table(table, options.columns)
     law = with_settings_of(law, rows)
-    fit_rows = fit_labels if law.indexed else fit_one
-    return fit_rows(law, rows, chosen, options)
+    if law.indexed:
+        return fit_labels(law, rows, chosen, options, processes)
+    return fit_one(law, rows, chosen, options)
 
 
 def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diagnostic]]:

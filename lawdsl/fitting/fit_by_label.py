@@ -10,17 +10,21 @@ each label that is 1 in its rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.default_runs import requested_runs
+from lawdsl.data.measured_variables import Measured
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit_single import fit_one
+from lawdsl.fitting.fits_by_group import FailedGroup, FittedGroup, read_group
 from lawdsl.fitting.options import AUTO, FitOptions, Progress
+from lawdsl.fitting.processes import plain_table, request_of, run_processes
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.starts_by_label import starts_of_parts
@@ -32,13 +36,41 @@ from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 
-def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fits:
-    """Fit a law with index sets to a table.
+@dataclass(frozen=True)
+class TableParts:
+    """The parts of a table that share no parameter, and how each is fitted.
+
+    Attributes:
+        law: the law with index sets.
+        labelled: the rows with their labels.
+        labels: the labels of each part.
+        laws: the law of each part.
+        starts: the starts of each part.
+        options: the options of the fit, with the columns of the labelled rows.
+        given_columns: the columns as they were given.
+        measures: the variables that were measured; None if there are none.
+        dropped: the number of rows left out before labels were read.
+        rows: the whole table, with its weights.
+    """
+
+    law: Law
+    labelled: Labelled
+    labels: tuple[Mapping[str, str], ...]
+    laws: tuple[Law, ...]
+    starts: tuple[Any, ...]
+    options: FitOptions
+    given_columns: Mapping[str, str]
+    measures: Measured | None
+    dropped: int
+    rows: Table
+
+
+def parts_of(law: Law, table: Table, options: FitOptions) -> TableParts:
+    """Split a table into parts that share no parameter.
 
     Args:
         law: the law, after the changes in the options.
         table: the measurements of all labels.
-        objective: the objective to be minimised.
         options: the options of the fit.
 
     Raises:
@@ -46,6 +78,7 @@ def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions
     """
     table, weights = with_weights(table, options.weights)
     options = replace(options, weights=weights)
+    whole = table
     table, columns, measures = with_measured(
         law.declarations,
         table,
@@ -56,44 +89,109 @@ def fit_labels(law: Law, table: Table, objective: Objective, options: FitOptions
     )
     rows, dropped = chosen_rows(table, options.where, options.drop_bad)
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
-    labels_of_parts = list(label_groups(law, labelled_rows.instance))
-    laws_of_parts = [
-        law.at_labels(replace(labelled_rows.instance, at=labels)) for labels in labels_of_parts
-    ]
-    starts = [options.starts] * len(laws_of_parts)
+    instance = labelled_rows.instance
+    labels = tuple(label_groups(law, instance))
+    laws = tuple(law.at_labels(replace(instance, at=each)) for each in labels)
+    starts = [options.starts] * len(laws)
     if isinstance(options.starts, Mapping):
-        given = starts_of_parts(law, labelled_rows.instance, options.starts, laws_of_parts)
+        given = starts_of_parts(law, instance, options.starts, laws)
         starts = [part or AUTO for part in given]
+    return TableParts(
+        law,
+        labelled_rows,
+        labels,
+        laws,
+        tuple(starts),
+        replace(options, columns=labelled_rows.columns),
+        options.columns,
+        measures,
+        dropped,
+        whole,
+    )
+
+
+def fit_part(parts: TableParts, number: int, objective: Objective) -> FittedGroup | FailedGroup:
+    """Fit one part of a table, or record why it cannot be fitted.
+
+    Args:
+        parts: the parts of the table.
+        number: the part, from 0.
+        objective: the objective to be minimised.
+    """
+    labels = parts.labels[number]
+    options = replace(
+        parts.options,
+        starts=parts.starts[number],
+        progress=scaled_progress(parts.options.progress, number, len(parts.labels)),
+    )
+    rows = parts.labelled.keep(labels)
+    try:
+        fit = fit_one(parts.laws[number], rows, objective, options)
+    except LawdslError as error:
+        others = [", ".join(other.values()) for other in parts.labels if other != labels]
+        diagnostics = (_with_label_as_place(d, labels, others) for d in error.diagnostics)
+        return FailedGroup(tuple(labels.values()), len(rows), tuple(diagnostics))
+    return FittedGroup(tuple(labels.values()), fit)
+
+
+def fit_labels(
+    law: Law, table: Table, objective: Objective, options: FitOptions, processes: int = 1
+) -> Fits:
+    """Fit a law with index sets to a table.
+
+    Args:
+        law: the law, after the changes in the options.
+        table: the measurements of all labels.
+        objective: the objective to be minimised.
+        options: the options of the fit.
+        processes: the number of processes that share the parts; the result is the same for any.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+        ChildProcessError, OutOfTime: as `run_processes` raises them.
+    """
+    parts = parts_of(law, table, options)
     fits = []
-    for number, (part_labels, law_of_part) in enumerate(
-        zip(labels_of_parts, laws_of_parts, strict=True)
-    ):
-        part = replace(
-            options,
-            starts=starts[number],
-            columns=labelled_rows.columns,
-            progress=scaled_progress(options.progress, number, len(labels_of_parts)),
-        )
-        try:
-            fits.append(fit_one(law_of_part, labelled_rows.keep(part_labels), objective, part))
-        except LawdslError as error:
-            labels = [
-                ", ".join(other.values()) for other in labels_of_parts if other != part_labels
-            ]
-            raise LawdslError(
-                [_with_label_as_place(d, part_labels, labels) for d in error.diagnostics]
-            ) from None
-    law, fits = _of_one_law(law, labelled_rows.instance, labels_of_parts, fits)
+    for result in _results(parts, objective, options, processes):
+        if isinstance(result, FailedGroup):
+            raise LawdslError(result.diagnostics)
+        assert isinstance(result.fit, Fit)
+        fits.append(result.fit)
+    instance, measures = parts.labelled.instance, parts.measures
+    law, fits = _of_one_law(law, instance, parts.labels, fits)
     return Fits(
         fitted_law(law),
-        labelled_rows.instance.labels,
+        instance.labels,
         tuple(fits),
         dict(options.columns),
-        (*(measures.warnings if measures else ()), *labelled_rows.warnings),
-        dropped + labelled_rows.dropped,
+        (*(measures.warnings if measures else ()), *parts.labelled.warnings),
+        parts.dropped + parts.labelled.dropped,
         measures and replace(measures, warnings=()),
-        _remaining_shares(labelled_rows),
+        _remaining_shares(parts.labelled),
     )
+
+
+def _results(
+    parts: TableParts, objective: Objective, options: FitOptions, processes: int
+) -> Iterator[FittedGroup | FailedGroup]:
+    """The fits of all parts, in their order."""
+    numbers = range(len(parts.labels))
+    if processes == 1 or len(numbers) == 1:
+        yield from (fit_part(parts, number, objective) for number in numbers)
+        return
+    shares = [share for k in range(processes) if (share := numbers[k::processes])]
+    sent = replace(parts.options, columns=parts.given_columns)
+    table = plain_table(parts.rows)
+    requests = [
+        request_of(parts.law, sent, {"table": table, "parts": list(share)}) for share in shares
+    ]
+    answers = run_processes(requests, 0, len(numbers), options.progress)
+    by_number = {
+        number: content
+        for share, answer in zip(shares, answers, strict=True)
+        for number, content in zip(share, answer, strict=True)
+    }
+    yield from (read_group(by_number[number]) for number in numbers)
 
 
 def _of_one_law(

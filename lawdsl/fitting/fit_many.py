@@ -17,7 +17,8 @@ from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit import objective_of
 from lawdsl.fitting.fit_processes import Group, fit_group, fit_in_processes
 from lawdsl.fitting.fits_by_group import FailedGroup, FitsByGroup, FittedGroup
-from lawdsl.fitting.options import OPTIONS, FitOptions, is_whole
+from lawdsl.fitting.options import OPTIONS, FitOptions
+from lawdsl.fitting.processes import check_processes
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.verdicts import NOT_TRUSTED
 from lawdsl.language.law_changes import LawChanges
@@ -31,7 +32,6 @@ SEVERAL = ("where", "run")
 """Options that may be one text or several."""
 SEPARATE_TABLES = ("table",)
 """In place of columns, where each table is a group."""
-MOST_PROCESSES = 1024
 MAX_GROUPS_LISTED = 8  # groups named in a message
 
 
@@ -70,7 +70,7 @@ def fit_many(
         TypeError: several tables together with `by`, or neither.
         ValueError: a number of processes that is not a whole number from 1.
     """
-    law, fit_options = _read_arguments(law, options)
+    law, fit_options = read_arguments(law, options, "fit_many")
     result = fit_groups(law, tables, as_texts(by), fit_options, processes, progress)
     warn(result_warnings(result), NotTrustedWarning)
     return result
@@ -97,8 +97,7 @@ def fit_groups(
     Raises:
         LawdslError, TypeError, ValueError: as `fit_many` raises them.
     """
-    if not is_whole(processes) or not 1 <= processes <= MOST_PROCESSES:
-        raise ValueError(f"the number of processes is a whole number from 1, not {processes!r}")
+    check_processes(processes)
     # a mistake in the options concerns all groups
     objective_of(law, options)
     parts, options = _divided(tables, by, options)
@@ -136,8 +135,15 @@ def result_warnings(fits: FitsByGroup) -> list[Diagnostic]:
     return [Diagnostic(NOT_TRUSTED, message, "warning")]
 
 
-def _read_arguments(law: Law | str | Path, options: Mapping[str, Any]) -> tuple[Law, FitOptions]:
+def read_arguments(
+    law: Law | str | Path, options: Mapping[str, Any], function: str
+) -> tuple[Law, FitOptions]:
     """The changed law, and the options of each fit.
+
+    Args:
+        law: a law, or the name or path of one.
+        options: arguments of `fit`, and columns.
+        function: the name of the function that takes them, for messages.
 
     Raises:
         TypeError: an unknown argument.
@@ -148,7 +154,9 @@ def _read_arguments(law: Law | str | Path, options: Mapping[str, Any]) -> tuple[
     named = {name: x for name, x in options.items() if name not in CHANGES and name not in OPTIONS}
     for name, column in named.items():
         if not isinstance(column, str):
-            message = f"fit_many() got an unexpected argument {name!r}; a column is named by a text"
+            message = (
+                f"{function}() got an unexpected argument {name!r}; a column is named by a text"
+            )
             raise TypeError(message)
     columns = {**(options.get("columns") or {}), **named}
     read_law = law if isinstance(law, Law) else load(law)

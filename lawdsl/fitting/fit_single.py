@@ -56,6 +56,7 @@ from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
+from lawdsl.fitting.preparation.rows_at_zero import check_rows_at_zero, start_findings
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
     prior_findings,
@@ -98,6 +99,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
         LawdslError: a law or table that cannot be used.
     """
     runs = bind_columns(law, table, objective, options)
+    check_rows_at_zero(law, runs)
     task = fit_task(law, table, runs, objective, options)
     # a bound that enforces one claim may break another, so the new fit is checked again
     for further in reversed(range(CLAIM_REFITS)):
@@ -389,7 +391,15 @@ def _precision_inputs(
     skipped_names = frozenset(
         name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
     )
-    return PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
+    return PrecisionInputs(
+        law,
+        problem,
+        theta,
+        uncertainty.covariance,
+        skipped_names,
+        on_bound,
+        uncertainty.intervals.method == "profile",
+    )
 
 
 def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagnostic]:
@@ -450,6 +460,7 @@ def _search_findings(
     diagnostics = [*task.runs.warnings, *findings(task.law, symmetries, "error")]
     if task.chosen_parameter is not None:
         diagnostics += task.chosen_parameter.criterion.findings(task.chosen_parameter.value)
+    diagnostics += start_findings(task.law, task.runs, task.options)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))

@@ -1,12 +1,21 @@
-"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them."""
+"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them.
+
+The claims of a law that is fitted again and again are proved once, for all admissible parameters;
+what is proved so is certified for every fit whose parameters are inside their domains.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.recent import Recent
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.law.law import Law
+from lawdsl.proof.box import settings_sign
 from lawdsl.proof.check import check
 from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
@@ -14,6 +23,9 @@ from lawdsl.proof.verdict import Verdict
 FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
 # and on all claims of a law, which may have many labels: those not reached are undecided
 FITTED_CLAIMS_SECONDS = 20.0
+# and of the attempt to prove them for all admissible parameters, once a law is fitted again
+PROOF_SECONDS = 2.0
+KEPT_LAWS = 32
 # expectations of claims that a fit should satisfy
 EXPECTED_TO_HOLD = ("proved", "inside", "conditional")
 
@@ -25,8 +37,62 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
         law: the law.
         values: parameter -> fitted value.
     """
-    decided = check(law, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS)
-    return tuple(map(_certificate, decided.claims))
+    if not law.claims:
+        return ()
+    proved = _proved_for_all(law)
+    if proved and not _is_inside(law, values):
+        proved = frozenset()
+    found = {k: Certificate(claim_text(law.claims[k]), "certified") for k in proved}
+    others = [k for k in range(len(law.claims)) if k not in proved]
+    if others:
+        claims = tuple(law.claims[k] for k in others)
+        rest = replace(law, declarations=replace(law.declarations, claims=claims))
+        decided = check(
+            rest, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS
+        ).claims
+        found |= dict(zip(others, map(_certificate, decided), strict=True))
+    return tuple(found[k] for k in range(len(law.claims)))
+
+
+class _Proofs:
+    """The claims of a law that are proved for all admissible parameters: positions, once they have
+    been looked for, which pays from the second fit on.
+    """
+
+    def __init__(self, law: Law) -> None:
+        self.declarations, self.fits = law.declarations, 0
+        self.positions: frozenset[int] = frozenset()
+
+
+_proofs: Recent[_Proofs] = Recent(KEPT_LAWS)
+
+
+def _proved_for_all(law: Law) -> frozenset[int]:
+    """The positions of the claims that are known to be proved for all admissible parameters."""
+    if law.indexed:
+        return frozenset()
+    kept = _proofs.get((law.name, law.digest), lambda: _Proofs(law))
+    if kept.declarations != law.declarations:  # a law derived from another may have its digest
+        return frozenset()
+    kept.fits += 1
+    if kept.fits == 2:
+        decided = check(law, seconds=FITTED_CLAIM_SECONDS, total=PROOF_SECONDS).claims
+        kept.positions = frozenset(k for k, v in enumerate(decided) if v.verdict == "proved")
+    return kept.positions
+
+
+def _is_inside(law: Law, values: Mapping[str, float]) -> bool:
+    """Whether all parameters are certainly inside their domains."""
+    known = {q.symbol: q.value for q in law.settings if q.value is not None}
+    known |= {q.symbol: values[q.name] for q in law.parameters}
+    if not all(map(math.isfinite, known.values())):
+        return False
+    exact = {symbol: Fraction(repr(float(x))) for symbol, x in known.items()}
+    return all(
+        settings_sign(exact, (q.symbol - b.limit) * (1 if b.lower else -1)) == 1
+        for q in law.parameters
+        for b in q.bounds
+    )
 
 
 def _certificate(verdict: Verdict) -> Certificate:

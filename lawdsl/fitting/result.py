@@ -130,7 +130,7 @@ class Fit(FitRecord, Presented, Exportable):
         check_complete(law.name, values, names)
         points = ValuesByName.of(values, {})
         own_names = {name: name for name in values}
-        problem, theta = self._posed(law, law.objective, points.columns, own_names)
+        problem, theta, _ = self._posed(law, law.objective, points.columns, own_names)
         self._warn_beyond(law, problem.columns)
         return points.shaped(problem.predictions(theta[None])[0])
 
@@ -150,7 +150,7 @@ class Fit(FitRecord, Presented, Exportable):
             LawdslError: a column that is missing, or a value outside the law's domain.
         """
         law = self.read_law()
-        problem, theta = self._posed(law, law.objective, table, columns)
+        problem, theta, _ = self._posed(law, law.objective, table, columns)
         self._warn_beyond(law, problem.columns)
         return problem.predictions(theta[None])[0].copy()
 
@@ -179,14 +179,15 @@ class Fit(FitRecord, Presented, Exportable):
 
         Returns:
             The predicted output, shape (rows,), and warnings about variables outside the fitted
-            range and about shares at which the measurements contradict a claim of the law.
+            range, shares at which the measurements contradict a claim of the law, and repeated data.
 
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
         """
         law = self.read_law()
-        problem, theta = self._posed(law, law.objective, table, columns)
-        return problem.predictions(theta[None])[0].copy(), self._warnings(law, problem.columns)
+        problem, theta, repeated = self._posed(law, law.objective, table, columns)
+        warnings = (*self._warnings(law, problem.columns), *repeated)
+        return problem.predictions(theta[None])[0].copy(), warnings
 
     def predict_with_errors(
         self,
@@ -244,7 +245,7 @@ class Fit(FitRecord, Presented, Exportable):
         amplitude, notes = law_error_amplitude(self, discrepancy)
         law = self.law_of_spread()
         objective = replace(law.objective, log=self.objective.of_logs)
-        problem, theta = self._posed(law, objective, table, columns)
+        problem, theta, repeated = self._posed(law, objective, table, columns)
         band = plain_band(problem, theta, self.spread, level)
         if amplitude:
             surface = self.surface_of_spread
@@ -261,6 +262,7 @@ class Fit(FitRecord, Presented, Exportable):
         warnings = (
             *self._warnings(law, problem.columns, widths, discrepancy),
             *undetermined_prediction_warning(law.output, band.high),
+            *repeated,
             *notes,
         )
         at = {q.name: x for q, x in zip(law.variables, problem.columns, strict=True)}
@@ -330,16 +332,16 @@ class Fit(FitRecord, Presented, Exportable):
 
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
-    ) -> tuple[Problem, NDArray[np.float64]]:
-        """The problem of a law on the rows of a table, and its fitted parameters."""
+    ) -> tuple[Problem, NDArray[np.float64], tuple[Diagnostic, ...]]:
+        """The problem of a law on the rows of a table, its fitted parameters, and warnings."""
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         rows = read_table(table, columns, fitted=fitted)
         # columns of the fitted table are defaults only if the new table has them
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
-        points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
+        read = bind(law, rows, {**columns_of_fit, **columns}, target=False)
         theta = self.theta_of(law)
-        compiled, target = self.compiled(law, objective.log), np.ones(points.shape[1])
-        return compiled.problem(points, target, objective, None), theta
+        compiled, target = self.compiled(law, objective.log), np.ones(read.columns.shape[1])
+        return compiled.problem(read.columns, target, objective, None), theta, read.warnings
 
     def compiled(self, law: Law, log: bool) -> CompiledLaw:
         """The law of the fit, or of its covariance, compiled for residuals or those of logarithms."""
@@ -445,7 +447,9 @@ class Fit(FitRecord, Presented, Exportable):
             for inflection in self.data.inflections
             if inflection.share in columns
             for d in below_inflection_findings(
-                inflection, np.ravel(np.asarray(columns[inflection.share], dtype=np.float64))
+                inflection,
+                np.ravel(np.asarray(columns[inflection.share], dtype=np.float64)),
+                self.data.ranges,
             )
         ]
 

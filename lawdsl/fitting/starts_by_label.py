@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -11,9 +10,9 @@ from lawdsl.language import tree
 from lawdsl.language.elements import selected
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.label_texts import split_element
 from lawdsl.law.law import Law
 
-_ELEMENT = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
 MOST_NAMES = 12  # parameters that a message lists
 
 
@@ -36,7 +35,14 @@ def starts_of_parts(
     free, values = set(known), dict[str, float]()
     # a start of one element goes before that of all
     for name, value in sorted(start.items(), key=lambda pair: _labels_named(law, pair[0])):
-        elements = [each for each in _elements(law, instance, name) if each in free]
+        named = _elements(law, instance, name)
+        elements = [each for each in named if each in free]
+        if not elements and named:
+            family = split_element(name)[0]
+            alike = [each for each in dict.fromkeys(known) if split_element(each)[0] == family]
+            message = f"`{named[0]}` has no start: it is fixed, or follows from other parameters"
+            help = f"start {abridged(alike or list(dict.fromkeys(known)), MOST_NAMES)}"
+            raise LawdslError(Diagnostic("F0106", message, help=help))
         if not elements:
             help = f"its parameters are {abridged(list(dict.fromkeys(known)), MOST_NAMES)}"
             help = did_you_mean(name, known, help)
@@ -49,19 +55,18 @@ def starts_of_parts(
 def _elements(law: Law, instance: Instance, name: str) -> list[str]:
     """The elements that a name in an option stands for."""
     declared = law.declarations
-    match = _ELEMENT.fullmatch(name)
-    base = match[1] if match else name.strip()
+    base, subscripts = split_element(name)
     symbol = declared.symbols.get(base)
     if symbol is None:
         return []
-    subscripts = tuple(part.strip() for part in match[2].split(",")) if match else symbol.indices
-    if not symbol.indices or len(subscripts) != len(symbol.indices):
-        return [base] if not symbol.indices and not match else []
+    if not symbol.indices:
+        return [] if subscripts else [base]
+    subscripts = subscripts or symbol.indices
+    if len(subscripts) != len(symbol.indices):
+        return []
     return [text for text, _ in selected(declared, instance, tree.Element(base, subscripts))]
 
 
 def _labels_named(law: Law, name: str) -> int:
     """How many subscripts of a name are labels."""
-    match = _ELEMENT.fullmatch(name)
-    parts = [part.strip() for part in match[2].split(",")] if match else []
-    return sum(part not in law.declarations.indices for part in parts)
+    return sum(part not in law.declarations.indices for part in split_element(name)[1])

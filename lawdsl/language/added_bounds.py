@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import tree
+from lawdsl.language.label_texts import with_quoted_labels
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.symbols import Declarations, ElementStatement, Symbol
@@ -41,7 +42,7 @@ def leave_out(declared: Declarations, bound: str) -> Declarations | None:
         declared: the law.
         bound: the bound as text; None is returned where the law has no such bound.
     """
-    document, mistakes = parse(f"require {bound}\n", "a bound")
+    document, mistakes = parse(f"require {with_quoted_labels(bound)}\n", "a bound")
     match document.statements:
         case (
             tree.Require(tree.ComparisonNode(tree.Element() as named, relation, limit), (), None),
@@ -60,7 +61,7 @@ def leave_out(declared: Declarations, bound: str) -> Declarations | None:
 
 
 def _read(declared: Declarations, bound: str) -> tuple[tree.Named, str, tree.Formula]:
-    text = Text("a bound", f"require {bound}\n")
+    text = Text("a bound", f"require {with_quoted_labels(bound)}\n")
     document, mistakes = parse(text.text, text.name)
     if mistakes:
         raise LawdslError(mistakes)

@@ -41,6 +41,11 @@ def _words(names: Iterable[Token]) -> tuple[str, ...]:
     return tuple(map(ascii_name, names))
 
 
+def _labels(subscripts: Iterable[Token]) -> tuple[str, ...]:
+    """Indices, and labels without their quotes."""
+    return tuple(str(t)[1:-1] if t.type == "STRING" else ascii_name(t) for t in subscripts)
+
+
 def _text(string: Token | None) -> str | None:
     return None if string is None else str(string)[1:-1]
 
@@ -74,6 +79,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
     def source(self, text: Token) -> Node:
         """Build the record of a `source` line; the quotes are removed."""
         return tree.SourceNode(str(text)[1:-1], span=span_of(text))
+
+    def note(self, _keyword: Token, text: Token) -> Node:
+        """Build the record of a `note` line; the quotes are removed."""
+        return tree.NoteNode(str(text)[1:-1], span=span_of(text))
 
     def extends(self, path: tree.Name) -> Node:
         """Build the record of an `extends` line."""
@@ -232,7 +241,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def element(self, name: Token, subscripts: Any, closer: Token) -> Node:
         """Build the record of a name with subscripts: `t[i, j]`."""
-        return tree.Element(ascii_name(name), _words(subscripts), span=span_of(name, closer))
+        return tree.Element(ascii_name(name), _labels(subscripts), span=span_of(name, closer))
 
     def index(self, names: Any, _: Token, over: Any) -> Node:
         """Build the record of an `index` line."""
@@ -252,7 +261,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
         """Return the items of a list as a tuple."""
         return items
 
-    names = conditions = formulas = spread = items
+    names = subscripts = conditions = formulas = spread = items
 
     def item(self, name: Any, domain: Any) -> Node:
         """Build the record of one declared name, or of one condition, with its domain."""

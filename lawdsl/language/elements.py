@@ -14,6 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span
 from lawdsl.core.enumerations import abridged
 from lawdsl.language import keywords, tree
 from lawdsl.language.instances.instance import Instance
+from lawdsl.language.label_texts import quoted, split_element
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.subscripts import check_as_declared
@@ -54,9 +55,11 @@ def selects_some(
             return False
         if not scope.options:
             message = f"`{subscript}` may be a label of {index_set.over}, which a table determines"
+            listed = f"list the labels, `index {declared_index} over {{{subscript}, …}}`, "
+            if quoted(subscript) != subscript:
+                listed = ""  # only names can be listed
             help = (
-                f"write `{symbol.text}`, list the labels, `index {declared_index} over "
-                f"{{{subscript}, …}}`, or give it to a fit: `--fix`, `--tie` or `--prior`"
+                f"write `{symbol.text}`, {listed}or give it to a fit: `--fix`, `--tie` or `--prior`"
             )
             scope.report("L0314", message, span, help)
             return False
@@ -119,8 +122,7 @@ def _named_elements(declared: Declarations) -> Iterator[tuple[str, tree.Element]
                 yield statement.text, node
     for name, prior in declared.priors.items():
         if "[" in name:
-            base, _, rest = name.partition("[")
-            yield prior.text, tree.Element(base, tuple(rest.removesuffix("]").split(", ")))
+            yield prior.text, tree.Element(*split_element(name))
 
 
 def without_elements(declared: Declarations) -> Declarations:

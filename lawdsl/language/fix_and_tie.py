@@ -24,6 +24,7 @@ from lawdsl.language.implied_bounds import (
     with_bounds,
     written_out,
 )
+from lawdsl.language.label_texts import with_quoted_labels
 from lawdsl.language.objective import read_target
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula
@@ -54,7 +55,7 @@ def with_fixed_and_tied(
     """
     kinds = {statement.split(maxsplit=1)[0] for statement in statements if statement.strip()}
     options = " and ".join(f"--{kind}" for kind in PAST_PARTICIPLES if kind in kinds)
-    text = Text(options, "".join(f"{statement}\n" for statement in statements))
+    text = Text(options, "".join(f"{with_quoted_labels(s)}\n" for s in statements))
     document, mistakes = parse(text.text, text.name)
     holds = [s for s in document.statements if isinstance(s, tree.Hold) and len(s.values) == 1]
     if not mistakes and len(holds) != len(statements):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lawdsl.core.diagnostics import Span
 from lawdsl.language import keywords, size_limits, tree
+from lawdsl.language.label_texts import quoted
 from lawdsl.language.printer import print_set
 from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import IndexSet, Symbol
@@ -146,6 +147,8 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
     elif alike or not labels:
         declared = " or ".join(f"`{index}`" for index in scope.indices)
         help = f"declare it, `index {name} over …`" + (f", or write {declared}" if declared else "")
+        if quoted(name) != name:  # a label of a table, which the law does not know
+            help = f"write {declared}" if declared else "a subscript is an index: `index i over …`"
         of_set = next((i.name for i in scope.indices.values() if i.over == name), None)
         help = f"did you mean `{alike}`?" if alike else help
         if of_set is not None:

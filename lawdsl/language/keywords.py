@@ -29,7 +29,7 @@ STATEMENTS = (
     "maximize",
     "start",
 )
-LEADING = ("given", "step", "keep", "uses", "choose", "subject", "prior")
+LEADING = ("given", "step", "keep", "uses", "choose", "subject", "prior", "note")
 """Words that are names, but where they begin a line and another word follows."""
 
 INTENDED_STATEMENTS = (
@@ -84,6 +84,7 @@ INTENDED_STATEMENTS = (
         "source",
         "source",
     ),
+    ("remark notes caveat erratum errata comment", "note", "note", "note"),
     ("hold freeze fixed held", "fix", "setting", "setting"),
     ("equal equate link bind same", "tie", "let", "setting"),
     ("normal priors gaussian", "prior", "given", "given"),
@@ -199,6 +200,7 @@ GREEK |= {"ϵ": "epsilon", "ϕ": "phi", "ϑ": "theta", "∞": "oo"}
 
 STATEMENT_HOMES: dict[str, tuple[str, ...]] = {
     "source": SECTIONS,
+    "note": SECTIONS,
     "setting": SECTIONS,
     "index": ("law", "question"),
     "let": ("law", "question"),

@@ -15,8 +15,9 @@ from typing import Protocol, Self, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.language.label_texts import LEFT_SIDE, split_element
 
-_STATEMENT = re.compile(r"\s*(?:fix|tie)\s+(?P<name>.*?)\s*=")
+_STATEMENT = re.compile(rf"\s*(?:fix|tie)\s+(?P<name>{LEFT_SIDE.pattern})")
 
 
 class ChangeableLaw(Protocol):
@@ -60,7 +61,7 @@ class FixOrTie:
     def parameter(self) -> str:
         """The name of the parameter; empty where the text is not such a statement."""
         match = _STATEMENT.match(self.text)
-        return match["name"] if match else ""
+        return match["name"].strip() if match else ""
 
     @property
     def base(self) -> str:
@@ -70,8 +71,8 @@ class FixOrTie:
     @property
     def shape(self) -> tuple[str, int]:
         """The name of the parameter without its subscripts, and the number of these."""
-        name, bracket, subscripts = self.parameter.partition("[")
-        return name.rstrip(), subscripts.count(",") + 1 if bracket else 0
+        name, subscripts = split_element(self.parameter)
+        return name, len(subscripts)
 
     @classmethod
     def fix(cls, name: str, number: float) -> FixOrTie:

@@ -117,7 +117,9 @@ def _followers(words: Sequence[Token]) -> list[Following]:
         followers.append((first, equation, statement))
         if word.type in ("NEWLINE", "COMMENT"):
             continue
-        leads = word.value in LEADING and first is not None and first.type == "NAME"
+        # text follows `note`, a name the others
+        follower = "STRING" if word.value == "note" else "NAME"
+        leads = word.value in LEADING and first is not None and first.type == follower
         statement = word.value in STATEMENTS or leads
         equation = word.type == "NAME" and (equal or opened)
         opened = word.value == "[" and inside

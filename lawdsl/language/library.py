@@ -43,6 +43,11 @@ def shipped(kind: str = "law") -> dict[str, Path]:
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
+def families() -> tuple[str, ...]:
+    """The families of the shipped files, the first words of their names, in alphabetical order."""
+    return tuple(sorted({name.partition(".")[0] for name in _files()}))
+
+
 def ships(name: str, text: str, kind: str = "law") -> bool:
     """Whether a text is that of the shipped law, question or pipeline of a name."""
     path = shipped(kind).get(name)

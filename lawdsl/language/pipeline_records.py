@@ -95,6 +95,7 @@ class Pipeline:
     name: str
     title: str
     sources: tuple[str, ...]
+    notes: tuple[str, ...]
     symbols: Mapping[str, Symbol]
     every_step: tuple[AnyStep, ...]
     laws: Mapping[str, Declarations]

@@ -84,6 +84,7 @@ def _resolved(
         name=header.name,
         title=header.title or header.name,
         sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
+        notes=tuple(s.text for s in body if isinstance(s, tree.NoteNode)),
         symbols=scope.symbols,
         every_step=resolved_steps,
         laws=scope.laws,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from lawdsl.language.keywords import SUPERSCRIPTS
+from lawdsl.language.label_texts import element_text
 from lawdsl.language.tree import (
     Aggregate,
     BoundNode,
@@ -39,6 +40,7 @@ from lawdsl.language.tree import (
     Name,
     Named,
     Negative,
+    NoteNode,
     Number,
     Power,
     PriorNode,
@@ -77,11 +79,11 @@ def print_formula(formula: Formula) -> str:
 
 def print_named(named: Named) -> str:
     """A name, with its subscripts where it has some."""
-    return with_subscripts(named.name, named.subscripts) if isinstance(named, Element) else named
+    return element_text(named.name, named.subscripts) if isinstance(named, Element) else named
 
 
 def with_subscripts(name: str, subscripts: Sequence[str]) -> str:
-    """`t[i, j]`, or the name alone.
+    """`t[i, j]`, or the name alone, as results name an element: labels are not in quotes.
 
     Args:
         name: the name.
@@ -103,7 +105,7 @@ def _formula(node: Formula) -> tuple[str, int]:
         case Call(function, arguments, keywords, subscripts):
             parts = [print_formula(a) for a in arguments]
             parts += [f"{name} = {print_formula(value)}" for name, value in keywords]
-            return f"{with_subscripts(function, subscripts)}({', '.join(parts)})", _ATOM
+            return f"{element_text(function, subscripts)}({', '.join(parts)})", _ATOM
         case Power(base, exponent):
             return f"{_operand(base, _ATOM)}^{_operand(exponent, _UNARY)}", _POWER
         case Negative(operand):
@@ -245,6 +247,8 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return kind, name if title is None else f'{name} "{title}"'
         case SourceNode(text):
             return "source", f'"{text}"'
+        case NoteNode(text):
+            return "note", f'"{text}"'
         case Extends(law):
             return "extends", law
         case Index(names, over):

@@ -18,6 +18,7 @@ from lawdsl.language.elements import selects_some
 from lawdsl.language.fix_and_tie import PAST_PARTICIPLES
 from lawdsl.language.formula_signs import KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula
+from lawdsl.language.label_texts import with_quoted_labels
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import ANY, SETTING, Scope
@@ -117,7 +118,7 @@ def _one_line(text: str) -> str:
     # a parameter may be called prior, too
     if len(words) > 1 and words[0] == "prior" and words[1] not in ("=", "±", "+-"):
         words = words[1:]
-    return " ".join(words)
+    return with_quoted_labels(" ".join(words))
 
 
 def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> Prior | None:

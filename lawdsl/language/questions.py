@@ -55,6 +55,7 @@ class Question:
     name: str
     title: str
     sources: tuple[str, ...]
+    notes: tuple[str, ...]
     symbols: Mapping[str, Symbol]
     uses: Mapping[str, Declarations]
     values: Mapping[str, LawValue]
@@ -142,6 +143,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         name=header.name,
         title=header.title or header.name,
         sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
+        notes=tuple(s.text for s in body if isinstance(s, tree.NoteNode)),
         symbols=symbols,
         uses=calls.uses,
         values=calls.values,

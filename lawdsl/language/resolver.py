@@ -113,7 +113,9 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     )
     grids = crossed(scope, inherited_starts[0], [s for s in body if isinstance(s, tree.StartGrid)])
     own_statements = [
-        s for s in body if not isinstance(s, (tree.Section, tree.SourceNode, tree.Extends))
+        s
+        for s in body
+        if not isinstance(s, (tree.Section, tree.SourceNode, tree.NoteNode, tree.Extends))
     ]
     check_sizes(scope, own_statements, sizes_of(scope.symbols, {}))
     if header is None or output is None or scope.errors:
@@ -124,10 +126,13 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     ]
     claims = [*inherited, *claims]  # to what the larger law reduces, it says itself
     sources = tuple(s.text for s in body if isinstance(s, tree.SourceNode))
+    notes = tuple(s.text for s in body if isinstance(s, tree.NoteNode))
     return Declarations(
         name=header.name,
         title=header.title or header.name,
         sources=sources or (base.sources if base else ()),
+        notes=notes,
+        inherited_notes=(*base.inherited_notes, *base.notes) if base else (),
         symbols={n: s for n, s in scope.symbols.items() if s.kind != "index"},
         output=output,
         claims=tuple({(c.claim, c.conditions): c for c in claims}.values()),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
+from lawdsl.language.label_texts import quoted
 from lawdsl.language.printer import print_named, with_subscripts
 from lawdsl.language.scope import FormulaContext, Scope
 from lawdsl.language.symbols import Symbol
@@ -104,8 +105,12 @@ def _check_subscript(
         help = f"write an index over {index_set.over}: {' or '.join(f'`{n}`' for n in fitting)}"
         scope.report("L0315", message, scope.within(span, name, last=True), help)
     # only claims have names for any label, and options those of a table; elsewhere such a name is a
-    # mistyped index
-    elif over is None and not context.claims and not (scope.options and not index_set.listed):
+    # mistyped index, and a text in quotes is a label, which must be listed
+    elif (
+        over is None
+        and (not context.claims or quoted(name) != name)
+        and not (scope.options and not index_set.listed)
+    ):
         is_index(scope, name, span, index_set.listed)
     elif over is None and name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not a label"

@@ -255,7 +255,8 @@ class Declarations:
     Each of the `symbols` comes after those that its formula and its bounds name. The `identities`
     choose among the parameters that give one and the same law. The `measures` say how variables
     are measured, and the `priors` what is known of parameters before a fit, by their names. The
-    `elements` are statements about some elements of what has subscripts.
+    `elements` are statements about some elements of what has subscripts, and the `notes` are text for
+    readers, the `inherited_notes` those of the law it extends.
     """
 
     name: str
@@ -274,6 +275,8 @@ class Declarations:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     priors: Mapping[str, Prior] = field(default_factory=dict)
     elements: tuple[ElementStatement, ...] = ()
+    notes: tuple[str, ...] = ()
+    inherited_notes: tuple[str, ...] = ()
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
     schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
 

@@ -165,6 +165,13 @@ class SourceNode(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class NoteNode(Node):
+    """`note "text"`: what a reader of the publication or of a fit should know."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extends(Node):
     """`extends chinchilla`: the law whose declarations and formula this one builds on."""
 
@@ -360,6 +367,7 @@ class Subject(Node):
 Statement = (
     Section
     | SourceNode
+    | NoteNode
     | Extends
     | Index
     | Declaration

@@ -108,6 +108,11 @@ class Law(Presented, Exportable):
         return self.declarations.title
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know, the notes of the law it extends before its own."""
+        return (*self.declarations.inherited_notes, *self.declarations.notes)
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The publications of the law."""
         return self.declarations.sources

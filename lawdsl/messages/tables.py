@@ -279,4 +279,57 @@ TABLES: dict[str, Message] = {
         "in the one that is proposed. Write the unit into the header, `tokens [Gtoken]`, or correct "
         "the binding in the commands that are proposed.",
     ),
+    "D0141": Message(
+        "checkpoints on a falling learning rate",
+        "While the learning rate falls, the loss at D tokens is higher than at the end of a run of D "
+        "tokens, and it falls because of the rate, not only because of D; at a constant rate it is "
+        "higher than after a decay. So a law of D takes rows of one kind: those at the ends of runs. "
+        "The evidence is a column with the phase of the schedule, the learning rate or the name of the "
+        "schedule, or the shape of the curves of runs (a column `run`). Choose the last row of each run, "
+        "run a schedule for each D, or fit a law with the learning rate in it. Rows that are all at a "
+        "constant rate can be compared with each other, and lie above those of runs that decay.",
+        (
+            "run,schedule,N,D,L\n"
+            + "".join(f"{i // 3},cosine,{line}\n" for i, line in enumerate(ROWS.splitlines())),
+        ),
+        GOOD,
+    ),
+    "D0142": Message(
+        "losses of different tokenizers in one fit",
+        "A loss in nat/token depends on how much text a token is: with a larger vocabulary there are "
+        "fewer tokens, each with a higher loss. Rows of different tokenizers or vocabularies differ by "
+        "that, and a fit takes it for an effect of N or D. Fit each by itself, compare losses per byte, "
+        "or take a law with the vocabulary as a variable, or an index set over the tokenizers. Vocabulary "
+        "sizes within 2 % count as one that is padded.",
+        (
+            "tokenizer,N,D,L\n"
+            + "".join(
+                f"{'gpt2' if i < 3 else 'llama'},{line}\n"
+                for i, line in enumerate(ROWS.splitlines())
+            ),
+        ),
+        GOOD,
+    ),
+    "D0143": Message(
+        "a turning point that depends on the learning rate",
+        "When continual pre-training begins, the warm-up of the learning rate raises the general loss, and "
+        "a decay lowers it. So the peak, and the critical ratio from it, are those of this warm-up and "
+        "this schedule. The CMR laws were measured with a warm-up and a constant rate. Take turning points "
+        "of runs with one schedule, and use them for such runs.",
+    ),
+    "D0144": Message(
+        "repeated data under a law without repetition",
+        "A token that is seen again is worth less than a new one. Where D is larger than the unique tokens "
+        "(columns such as `epochs`, `U` or `unique_tokens`), a law of D alone takes the loss of repetition "
+        "for one of D, and a fit on rows of one epoch says nothing of several. Up to about 4 epochs the "
+        "difference is small (Muennighoff et al. 2023, arXiv:2305.16264). Fit rows of one epoch, or the "
+        "law `repeated`, which has the unique tokens U.",
+        (
+            "epochs,N,D,L\n"
+            + "".join(
+                f"{1 if i % 3 < 2 else 20},{line}\n" for i, line in enumerate(ROWS.splitlines())
+            ),
+        ),
+        GOOD,
+    ),
 }

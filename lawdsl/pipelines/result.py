@@ -9,6 +9,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
+from lawdsl.data.size_ranks import RankAgreement
 from lawdsl.data.table import Table
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -59,6 +60,9 @@ class StepResult:
             median over groups; None if the rows have no known errors.
         table: its predictions, the input of the next step; None where it predicts nothing.
         unit: the unit of the output in the law; empty for none.
+        ranks: how far the ranks of its groups agree between model sizes; None if its law has no
+            model size, or too few groups have two.
+        size: the variable that is the model size; empty without `ranks`.
     """
 
     law: str
@@ -72,6 +76,8 @@ class StepResult:
     scatter: float | None = None
     table: Table | None = field(default=None, repr=False, compare=False)
     unit: str = ""
+    ranks: RankAgreement | None = None
+    size: str = ""
 
     @property
     def left_out(self) -> tuple[Group, ...]:
@@ -151,6 +157,7 @@ class PipelineResult(Presented):
                 k: getattr(step, k) for k in ("law", "output", "by", "where", "rows", "scatter")
             }
             step_content |= {"at": dict(step.at), "ranges": dict(step.ranges)}
+            step_content["ranks"] = asdict(step.ranks) if step.ranks else None
             step_content |= {"groups": [asdict(g) for g in step.groups], "table": step.columns()}
             steps.append(step_content)
         content = {

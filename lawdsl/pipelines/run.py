@@ -24,6 +24,7 @@ from lawdsl.pipelines.branching.result import PipelineAnswers
 from lawdsl.pipelines.branching.run import run_branching
 from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
 from lawdsl.pipelines.plan import step_tasks
+from lawdsl.pipelines.ranks import ranks_by_size
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 from lawdsl.pipelines.steps import Stage, run_step
 from lawdsl.pipelines.wide_tables import long_table
@@ -142,7 +143,10 @@ def run_pipeline(
         name=declared.name,
         data=name,
         values=values,
-        steps=tuple(_step_result(s, n, bootstrap, level) for n, s in enumerate(stages)),
+        steps=tuple(
+            replace(_step_result(s, n, bootstrap, level), **ranks_by_size(stages, n))
+            for n, s in enumerate(stages)
+        ),
         fits=fits,
         draws=draws if bootstrap else 0,
         failed=bootstrap.failed if bootstrap else 0,

@@ -124,15 +124,19 @@ def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple
 
 
 def _applies(law: Law, claim: Claim) -> bool:
-    """Whether the law meets the claim's conditions on settings and on parameters that are fixed;
-    only where one is certainly not met is the claim true without a proof."""
+    """Whether the law meets the claim's conditions on settings, on parameters that are fixed, and on
+    what follows from these; only where one is certainly not met is the claim true without a proof."""
     values = {q.name: q for q in law.settings if q.value is not None}
     settings = {q.symbol: Fraction(repr(q.value)) for q in values.values()}
     for named, relations in claim.conditions:
-        quantity = values.get(tree.name_of(named))
-        for relation, threshold in relations if quantity is not None else ():
-            assert quantity is not None
-            sign = settings_sign(settings, quantity.symbol - law.to_sympy(threshold))
+        name = tree.name_of(named)
+        symbol = law.declarations.symbols.get(name)
+        is_let = symbol is not None and symbol.kind == "let"
+        if name not in values and not is_let:
+            continue
+        left = law.to_sympy(tree.Name(name)) if is_let else values[name].symbol
+        for relation, threshold in relations:
+            sign = settings_sign(settings, left - law.to_sympy(threshold))
             if sign is not None and not RELATIONS[relation](sign, 0):
                 return False
     return True

@@ -51,7 +51,7 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
             (*declared.get(n, ()), *_conditions(law, claim).get(n, ())) for n in names
         ]
         builder.add(symbol, tuple(b for bounds in bounds_of_names for b in bounds), varies=True)
-    for name in dict.fromkeys((*opaque_lets(law, claim), *_last_shares(law))):
+    for name in dict.fromkeys((*opaque_lets(law, claim), *last_shares(law))):
         formula = law.to_sympy(tree.Name(name))
         stated_bounds = tuple(_stated(law, name))
         bounds = (*stated_bounds, *narrowed.get(name, ()))
@@ -103,7 +103,7 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
     return [name for name in dict.fromkeys(plain) if kinds[name].kind == "let"]
 
 
-def _last_shares(law: Law) -> list[str]:
+def last_shares(law: Law) -> list[str]:
     """The shares that are 1 minus two or more others; one that is 1 minus a single share needs no
     symbol, since the range of that share determines it."""
     shares = [s.name for s in law.declarations.symbols.values() if s.kind == "let" and s.bounds]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import sympy as sp
-
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # verdicts that are kept are shown without algebra
+    import sympy as sp
+
     from lawdsl.proof.box import (
         Box,
         Relation as Needs,  # the name in the public signature of Verdict

@@ -60,9 +60,11 @@ def show_fits(fits: Fits, out: Console) -> None:
         groups=max(part.data.groups or 0 for part in parts),
     )
     show_data(fits.law, data, out)
-    separate = f" over {len(parts)} fits that share no parameter" if len(parts) > 1 else ""
+    # sums are comparable only between fits to the same rows, means also between others
+    mean = sum(part.objective.mean * part.data.rows for part in parts) / data.rows
+    separate = f", over {len(parts)} fits that share no parameter" if len(parts) > 1 else ""
     name = parts[0].objective.name
-    out.print(f"  {name}: sum {fits.objective:.10g}{separate}", soft_wrap=True)
+    out.print(f"  {name}: sum {fits.objective:.10g}, mean {mean:.6g}{separate}", soft_wrap=True)
     _show_parts(parts, law, out)
     _show_parameters(fits, law, out)
     show_priors([part.priors for part in parts if part.priors is not None], out)

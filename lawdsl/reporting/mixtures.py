@@ -32,6 +32,8 @@ def show_chosen(selection: SelectedMixtures, out: Console) -> None:
         (f"all {selection.of}", selection.everything),
     ]
     show_rows(["fit to", "error"], [[what, f"{error:.4g}"] for what, error in rows], out)
+    if selection.ranks:
+        out.print(Text(f"  {printable(selection.ranks)}"), soft_wrap=True)
     names = (
         "; ".join(selection.mixtures) if len(selection.by) > 1 else ", ".join(selection.mixtures)
     )

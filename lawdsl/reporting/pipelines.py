@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
+from lawdsl.data.size_ranks import agreement_text
 from lawdsl.reporting.terminal import STYLES, number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ def _show_step(step: StepResult, result: PipelineResult, out: Console) -> None:
             f"  its rows scatter {step.scatter**0.5:.2g} times as far as their errors say,"
             " and its own errors have grown by that"
         )
+    if step.ranks is not None:
+        line = f"  {agreement_text(step.ranks, step.size)}"
+        out.print(Text(printable(line)), soft_wrap=True)
     level = INTERVAL.format(100 * result.level)
     fits = iter(result.fits if step is result.steps[-1] else ())
     rows = [

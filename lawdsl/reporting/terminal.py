@@ -138,6 +138,34 @@ def show_laws(
     out.print(f"pipelines: {', '.join(pipelines)}")
 
 
+def show_fed_laws(fed: Sequence[Mapping[str, Any]], table: str, out: Console) -> None:
+    """Print the laws that a table can feed, one row each, and the command that compares them.
+
+    Args:
+        fed: records with `law`, `title`, `parameters` and `command`.
+        table: the path of the table.
+        out: where they are printed.
+    """
+    if not fed:
+        out.print(Text(f"no law has its variables and its output in the columns of {table}"))
+        return
+    rows = [[each["law"], str(each["parameters"]), each["command"]] for each in fed]
+    show_rows(["law", "parameters", "to fit it"], rows, out)
+
+
+def show_notes(notes: Mapping[str, Sequence[str]], out: Console) -> None:
+    """Print the notes of laws, questions and pipelines.
+
+    Args:
+        notes: name -> its notes.
+        out: where they are printed.
+    """
+    for name, texts in notes.items():
+        out.print(Text(name, style="bold"))
+        for text in texts:
+            out.print(Text(f"  {printable(text)}"), soft_wrap=True)
+
+
 def show_law(law: Law, out: Console) -> None:
     """Print a law as written, and its exact first derivatives.
 
@@ -153,6 +181,11 @@ def show_law(law: Law, out: Console) -> None:
     for q in (*law.variables, *law.parameters):
         line = f"∂{law.output}/∂{q.name} = {text(without_impulses(law.derivative(q.name)))}"
         out.print(Text(line), soft_wrap=True)
+    inherited = law.declarations.inherited_notes  # its own stand in its text
+    if inherited:
+        out.print()
+    for note in inherited:
+        out.print(Text(f"note: {printable(note)}"), soft_wrap=True)
 
 
 def printable_lines(text: str) -> str:

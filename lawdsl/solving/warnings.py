@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.data.premises.findings import PREMISES
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.formulate.sources import FitSource
 
@@ -73,6 +74,9 @@ def _fit_warnings(formulated: FormulatedQuestion) -> Iterator[Diagnostic]:
             yield Diagnostic("F0507", message, "warning", help=help)
         if source.fit is not None:
             yield from (_at_use(source.use, d) for d in source.fit.distrust())
+            # what the rows of the fit presuppose is presupposed by the answer
+            broken = [d for d in source.fit.diagnostics if d.code in PREMISES]
+            yield from (replace(d, place=source.use) for d in broken)
             continue
         for bound in source.law.dropped:
             message = f"the parameters of `{source.use}` do not keep the bound {bound} of its law"

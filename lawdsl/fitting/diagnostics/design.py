@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 # largest number of tested sums that have the same number of terms
 MAX_SUMS = 100
+SAMPLED_ROWS = 8  # in which a sum is compared before it is in all
 # relative to their spread: two variables whose distance from a common line is smaller are collinear
 COLLINEAR_RTOL = 1e-2
 # with fewer sizes their effect on the output is not tested
@@ -66,12 +67,18 @@ def constant_sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], st
         The variables of each sum, and the finding as text.
     """
     moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
+    ranges = np.ptp(problem.columns, axis=1)
+    some_rows = problem.columns[:, np.linspace(0, problem.rows - 1, SAMPLED_ROWS).astype(int)]
     constant = []
     for count in range(2, len(moving) + 1):
-        for chosen in itertools.islice(itertools.combinations(moving, count), MAX_SUMS):
-            total = np.sum(problem.columns[list(chosen)], axis=0)
+        sums = np.array(list(itertools.islice(itertools.combinations(moving, count), MAX_SUMS)))
+        # a sum that differs between a few rows is not constant; twice, for rounding
+        limits = 2 * COLLINEAR_RTOL * np.min(ranges[sums], axis=1)
+        may_be = np.ptp(np.sum(some_rows[sums], axis=1), axis=1) < limits
+        for chosen in sums[may_be]:
+            total = np.sum(problem.columns[chosen], axis=0)
             deviation = np.ptp(total)
-            if deviation < COLLINEAR_RTOL * min(np.ptp(problem.columns[k]) for k in chosen):
+            if deviation < COLLINEAR_RTOL * np.min(ranges[chosen]):
                 names = [law.variables[k].name for k in chosen]
                 sign = "=" if deviation < 1e-9 * abs(total[0]) else "≈"
                 text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"

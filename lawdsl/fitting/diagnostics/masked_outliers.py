@@ -30,7 +30,7 @@ MAX_SUBSETS = 300  # random subsets of as many rows as parameters
 # rows times squared parameters, over all subsets: bounds the time, so that long tables have fewer
 # subsets
 MAX_SUBSET_NUMBERS = 2e8
-MAX_NUMBERS_AT_ONCE = 1_000_000  # in the matrices of the subsets that are solved together
+ROWS_AT_ONCE = 2048  # whose products of columns are summed at once
 # residual degrees of freedom: with fewer, half of the rows cannot determine the law
 MIN_MASKED_DOF = 5
 # with more parameters, random subsets without an outlier are too rare
@@ -99,16 +99,14 @@ def _best_half(view: ResidualView) -> Mask:
     count = int(np.clip(MAX_SUBSET_NUMBERS / (rows * rank**2), 30, MAX_SUBSETS))
     # a fixed seed, so that the diagnosis of a table is reproducible
     rng = np.random.default_rng(0)
-    subsets = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
-    step = _least_squares(view.basis[subsets], view.residual[subsets])
+    drawn = rng.random((count, rows))
+    subsets = np.argpartition(drawn, rank - 1, axis=1)[:, :rank]
+    # by a pseudo-inverse, since a random subset may be singular
+    step = (np.linalg.pinv(view.basis[subsets]) @ view.residual[subsets][..., None])[..., 0]
     for _ in range(CONCENTRATION_STEPS):
         distances = np.abs(view.residual - step @ view.basis.T)
         best = np.argpartition(distances, size - 1, axis=1)[:, :size]
-        at_once = max(1, MAX_NUMBERS_AT_ONCE // (size * rank))
-        parts = [best[k : k + at_once] for k in range(0, count, at_once)]
-        step = np.concatenate(
-            [_least_squares(view.basis[part], view.residual[part]) for part in parts]
-        )
+        step = _least_squares(view, best)
     distances = np.sort(np.abs(view.residual - step @ view.basis.T), axis=1)[:, :size]
     winner = int(np.argmin(np.sum(distances**2, axis=1)))
     final = np.abs(view.residual - view.basis @ step[winner])
@@ -116,7 +114,27 @@ def _best_half(view: ResidualView) -> Mask:
     return core
 
 
-def _least_squares(columns: Array, values: Array) -> Array:
-    """Least-squares solutions of one system or of many."""
-    # by a pseudo-inverse, since a random subset may be singular
-    return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])
+def _least_squares(view: ResidualView, subsets: NDArray[np.int64]) -> Array:
+    """Least-squares solutions for subsets of the rows, by normal equations: the columns of the basis are
+    orthonormal, so that those of a half of its rows are well conditioned.
+
+    Args:
+        view: the residuals, with the basis.
+        subsets: the rows of each subset, shape (subsets, size).
+
+    Returns:
+        Shape (subsets, rank).
+    """
+    rows, rank = view.basis.shape
+    gram, right = np.zeros((len(subsets), rank**2)), np.zeros((len(subsets), rank))
+    chosen = np.zeros((len(subsets), rows))
+    np.put_along_axis(chosen, subsets, 1.0, axis=1)
+    for first in range(0, rows, ROWS_AT_ONCE):
+        part = slice(first, first + ROWS_AT_ONCE)
+        columns = view.basis[part]
+        products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), rank**2)
+        gram += chosen[:, part] @ products
+        right += chosen[:, part] @ (columns * view.residual[part, None])
+    # by pseudo-inverses, since the rows of a half may leave a direction open
+    inverses = np.linalg.pinv(gram.reshape(-1, rank, rank), hermitian=True)
+    return np.asarray((inverses @ right[:, :, None])[:, :, 0])

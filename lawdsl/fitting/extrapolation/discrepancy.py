@@ -90,6 +90,11 @@ class FittedRows:
     priors: PriorRows | None = None
 
     @property
+    def root_weights(self) -> Array:
+        """The square roots of the weights, shape (rows,)."""
+        return np.ones(len(self.residuals)) if self.weights is None else np.sqrt(self.weights)
+
+    @property
     def same_run(self) -> Array:
         """1 for pairs of rows of one run, else 0, shape (rows, rows)."""
         if self.runs is None:
@@ -126,6 +131,11 @@ class FittedRows:
             self.residuals if self.offset is None else self.residuals - self.jacobian @ self.offset
         )
 
+    @cached_property
+    def kernel(self) -> Array:
+        """The covariance of the discrepancy at the rows, for an amplitude of 1: (rows, rows)."""
+        return kernel(self.z, self.z)
+
     def explained(self, amplitude: float) -> Array:
         """The prior covariance of the residuals due to parameters and discrepancy, shape (rows,
         rows).
@@ -133,8 +143,17 @@ class FittedRows:
         changes = self.jacobian @ self.directions
         covariance: Array = changes @ changes.T
         if amplitude:
-            covariance += amplitude**2 * kernel(self.z, self.z)
+            covariance += amplitude**2 * self.kernel
         return covariance
+
+    def with_weights(self, weights: Array) -> FittedRows:
+        """The same rows with other weights; what does not depend on these is kept."""
+        changed = replace(self, weights=weights)
+        kept = ("directions", "offset", "deviations", "kernel")
+        changed.__dict__.update(
+            {name: self.__dict__[name] for name in kept if name in self.__dict__}
+        )
+        return changed
 
 
 @dataclass(frozen=True)
@@ -175,7 +194,7 @@ class Discrepancy:
         if levels.run:
             covariance += levels.run**2 * rows.same_run
         if self.amplitude:
-            covariance += self.amplitude**2 * kernel(rows.z, rows.z)
+            covariance += self.amplitude**2 * rows.kernel
         return np.asarray(np.linalg.cholesky(covariance))
 
     @cached_property
@@ -183,13 +202,18 @@ class Discrepancy:
         """The Jacobian of the rows with respect to the directions, whitened by the root: shape
         (rows, directions).
         """
-        changes = self.rows.jacobian @ self.rows.directions
-        return np.asarray(solve_lower(self._cholesky_factor, changes))
+        return self._whitened(self.rows.jacobian @ self.rows.directions)
 
     @cached_property
     def _whitened_residuals(self) -> Array:
         """The residuals, whitened by the root, shape (rows,)."""
-        return np.asarray(solve_lower(self._cholesky_factor, self.rows.deviations))
+        return self._whitened(self.rows.deviations)
+
+    def _whitened(self, right: Array) -> Array:
+        """The product of the inverse of the Cholesky factor with an array of as many rows."""
+        if not (self.amplitude or self.levels.run):  # a diagonal factor
+            return (right.T * (self.rows.root_weights / self.levels.noise)).T
+        return solve_lower(self._cholesky_factor, right)
 
     @cached_property
     def _covariance_of_changes(self) -> Array:
@@ -218,7 +242,7 @@ class Discrepancy:
         for first in range(0, len(z), POINTS_AT_ONCE):
             part = slice(first, first + POINTS_AT_ONCE)
             mean[part], variance[part] = self._at(z[part], jacobian[part])
-        kept = self._shrinkage_factor(variance)
+        kept = self.shrinkage_factor(variance)
         mean, variance = kept * mean, variance + ((1 - kept) * mean) ** 2
         if self.widening != 1:
             by_noise = self.from_parameters(jacobian)
@@ -269,7 +293,7 @@ class Discrepancy:
             mean += (self._whitened_residuals - self._whitened_jacobian @ estimate) @ whitened
             changes = changes - whitened.T @ self._whitened_jacobian
         joint = joint + changes @ covariance @ changes.T
-        kept = self._shrinkage_factor(np.diag(joint))
+        kept = self.shrinkage_factor(np.diag(joint))
         left_out = (1 - kept) * mean
         mean, joint = kept * mean, joint + np.outer(left_out, left_out)
         if self.widening != 1:
@@ -279,7 +303,7 @@ class Discrepancy:
             joint = joint + (self.widening**2 - 1) * by_law
         return mean, joint
 
-    def _shrinkage_factor(self, variance: Array) -> Array | float:
+    def shrinkage_factor(self, variance: Array) -> Array | float:
         """The factor by which the mean is multiplied when the law is corrected, shape (points,); 1
         if the law is correct.
 
@@ -328,9 +352,15 @@ def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
         rows: the fitted rows.
         amplitude: standard deviation of log L per decade.
     """
+    return _noise_levels(rows, amplitude)[0]
+
+
+def _noise_levels(rows: FittedRows, amplitude: float) -> tuple[NoiseLevels, _MarginalLikelihood]:
+    """The noise of rows and the run effects, and the likelihood from which they are known."""
     explained = rows.explained(amplitude)
     if rows.runs is None:
-        return NoiseLevels(_expected_noise(_MarginalLikelihood.of(rows, explained, 0.0)), 0.0)
+        likelihood = _MarginalLikelihood.of(rows, explained, 0.0)
+        return NoiseLevels(_expected_noise(likelihood), 0.0), likelihood
 
     def objective(log_ratio: float) -> float:
         return -_MarginalLikelihood.of(rows, explained, float(np.exp(log_ratio))).maximum
@@ -339,8 +369,9 @@ def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
 
     bounds = np.log(RUN_RATIOS)
     ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
-    noise = _expected_noise(_MarginalLikelihood.of(rows, explained, ratio))
-    return NoiseLevels(noise, ratio * noise)
+    likelihood = _MarginalLikelihood.of(rows, explained, ratio)
+    noise = _expected_noise(likelihood)
+    return NoiseLevels(noise, ratio * noise), likelihood
 
 
 @dataclass(frozen=True)
@@ -350,13 +381,15 @@ class _MarginalLikelihood:
     Attributes:
         values: eigenvalues of F⁻¹·explained·F⁻ᵀ, where F·Fᵀ is the covariance of the noise in units
             of its variance, shape (rows,).
-        squares: the squares of the deviations in that basis, shape (rows,).
+        products: the deviations in that basis, shape (rows,).
         half_log_determinant: half the logarithm of the determinant of F·Fᵀ.
+        basis: F times the eigenvectors, one a column, shape (rows, rows).
     """
 
     values: Array
-    squares: Array
+    products: Array
     half_log_determinant: float
+    basis: Array
 
     @classmethod
     def of(cls, rows: FittedRows, explained: Array, ratio: float) -> _MarginalLikelihood:
@@ -367,21 +400,39 @@ class _MarginalLikelihood:
             explained: the covariance due to parameters and discrepancy, shape (rows, rows).
             ratio: the ratio of the standard deviation of run effects to that of the noise.
         """
-        weights = np.ones(len(explained)) if rows.weights is None else rows.weights
-        unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
-        factor = np.linalg.cholesky(unit)
-        inner = solve_lower(factor, explained)
-        inner = solve_lower(factor, inner.T)
-        values, vectors = np.linalg.eigh(inner)
-        squares = (vectors.T @ solve_lower(factor, rows.deviations)) ** 2
-        half_log_determinant = float(np.sum(np.log(np.diag(factor))))
-        return cls(np.maximum(values, 0.0), squares, half_log_determinant)
+        roots = rows.root_weights
+        if not ratio:  # F is diagonal
+            values, vectors = np.linalg.eigh(explained * roots * roots[:, None])
+            products = vectors.T @ (roots * rows.deviations)
+            half_log_determinant = -float(np.sum(np.log(roots)))
+            basis = vectors / roots[:, None]
+        else:
+            factor = np.linalg.cholesky(np.diag(1 / roots**2) + ratio**2 * rows.same_run)
+            inner = solve_lower(factor, explained)
+            values, vectors = np.linalg.eigh(solve_lower(factor, inner.T))
+            products = vectors.T @ solve_lower(factor, rows.deviations)
+            half_log_determinant = float(np.sum(np.log(np.diag(factor))))
+            basis = factor @ vectors
+        return cls(np.maximum(values, 0.0), products, half_log_determinant, basis)
 
     def log(self, log_noise: Array) -> Array:
         """The log-likelihood at logarithms of the noise, shape (points,)."""
         variances = self.values[:, None] + np.exp(2 * log_noise)
-        terms = np.log(variances) + self.squares[:, None] / variances
+        terms = np.log(variances) + self.products[:, None] ** 2 / variances
         return np.asarray(-0.5 * np.sum(terms, axis=0) - self.half_log_determinant)
+
+    def at_rows(self, noise: float) -> tuple[Array, Array]:
+        """The mean and the variance of the error of the law at the rows, for a noise of a row, without
+        the mean under declared priors.
+
+        Both are sums over the basis. Elsewhere the parameters and the discrepancy are predicted one
+        after the other, as their covariances are large and would cancel (`Discrepancy.at`).
+
+        Returns:
+            Both of shape (rows,).
+        """
+        explained = self.values / (self.values + noise**2)
+        return self.basis @ (explained * self.products), self.basis**2 @ (explained * noise**2)
 
     @property
     def maximum(self) -> float:
@@ -416,18 +467,21 @@ def condition_on_rows(rows: FittedRows, amplitude: float) -> Discrepancy:
         rows: the fitted rows.
         amplitude: standard deviation of log L per decade; 0 for a law without error.
     """
-    discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
+    levels, likelihood = _noise_levels(rows, amplitude)
+    discrepancy = Discrepancy(rows, amplitude, levels)
     row_weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
     for _ in range(REWEIGHTINGS):
         # rows far from both law and discrepancy are outliers, and are downweighted
-        mean, _ = discrepancy.at(rows.z, rows.jacobian)
-        deviation = np.hypot(
-            discrepancy.levels.noise / np.sqrt(row_weights), discrepancy.levels.run
-        )
+        mean, variance = likelihood.at_rows(levels.noise)
+        if rows.offset is not None:
+            mean = mean + rows.jacobian @ rows.offset
+        mean = discrepancy.shrinkage_factor(variance) * mean
+        deviation = np.hypot(levels.noise / np.sqrt(row_weights), levels.run)
         sizes = np.abs(rows.residuals - mean) / deviation
         weights = np.minimum(1.0, HUBER_CONSTANT / np.maximum(sizes, 1e-300))
         if np.all(weights == 1):
             break
-        weighted = replace(rows, weights=row_weights * weights)
-        discrepancy = Discrepancy(weighted, amplitude, noise_levels(weighted, amplitude))
+        weighted = rows.with_weights(row_weights * weights)
+        levels, likelihood = _noise_levels(weighted, amplitude)
+        discrepancy = Discrepancy(weighted, amplitude, levels)
     return discrepancy

@@ -46,7 +46,10 @@ PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-11
 
 
 def exact_trust_region(
-    projected: ProjectedProblem, start: Array, limit: int = MAX_STEPS
+    projected: ProjectedProblem,
+    start: Array,
+    limit: int = MAX_STEPS,
+    rtol: float = NEWTON_CONVERGENCE_RTOL,
 ) -> Solution:
     """Search for a minimum from one point.
 
@@ -54,13 +57,14 @@ def exact_trust_region(
         projected: the objective, reduced to the parameters that are not solved for.
         start: unconstrained parameters, shape (parameters,).
         limit: the largest number of steps.
+        rtol: the predicted decrease at which the search ends, relative to the objective.
 
     Returns:
         The solution; it is converged where the decrease that the quadratic model predicts is one of
-        rounding.
+        rounding, or below `rtol`.
     """
     with np.errstate(all="ignore"):
-        search = _Search(projected, start)
+        search = _Search(projected, start, rtol)
         while search.evaluations < limit and search.step():
             pass
     return Solution(
@@ -75,8 +79,8 @@ def exact_trust_region(
 class _Search:
     """A point, its quadratic model, and the radius in which the model is used."""
 
-    def __init__(self, projected: ProjectedProblem, start: Array) -> None:
-        self.projected, self.problem = projected, projected.problem
+    def __init__(self, projected: ProjectedProblem, start: Array, rtol: float) -> None:
+        self.projected, self.problem, self.rtol = projected, projected.problem, rtol
         self.longest = longest_steps(projected.problem)
         self.point = self._at(start)
         self.radius, self.converged, self.evaluations = np.inf, False, 1
@@ -125,7 +129,7 @@ class _Search:
         components, interior = self._components()
         predicted = -float(self.along @ components + self.values @ components**2 / 2)
         rounding = EXACT_FIT_CONVERGENCE_RTOL * self.problem.exact
-        if interior and predicted <= NEWTON_CONVERGENCE_RTOL * self.loss + rounding:
+        if interior and predicted <= self.rtol * self.loss + rounding:
             self.converged = True
             return False
         if not predicted > 0:  # below the smallest number, or rounding

@@ -32,7 +32,7 @@ from lawdsl.fitting.solvers.evidence import determines, is_plateau
 from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_region
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
-from lawdsl.fitting.solvers.newton import ENDS, newton_batch
+from lawdsl.fitting.solvers.newton import ENDS, NEWTON_CONVERGENCE_RTOL, newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.scan import scan
 from lawdsl.fitting.solvers.solver import (
@@ -68,6 +68,8 @@ CONFIRMED_RTOL = 1e-9
 SAME_LOSS_RTOL = 1e-12
 # steps of the last stage after a search that has reached the tolerance it was given
 CONFIRMING_STEPS = 30
+# steps of a refit with a tolerance, and the share of this at which they end, for a predicted decrease
+REFIT_STEPS, REFIT_TOLERANCE_SHARE = 40, 1e-2
 # starts whose parameters are scanned, and what is added to the seed for their draws
 SCANNED_STARTS, CHALLENGE = 16, 101
 # rounds of perturbations of the best minima, while too few starts agree
@@ -294,10 +296,17 @@ def _from_one(
 ) -> list[Solution]:
     """The solution from one start, shape (1, parameters). Without other starts to confirm it, the
     slower solver is used, which has never reported a wrong minimum; but not with a penalty, which
-    it does not support.
+    it does not support, nor for a refit with a tolerance that ends within a few steps.
     """
     if problem.penalty is not None:
         return descend(problem, start, None, solvers)
+    if options.tolerance is not None and can_improve(problem):
+        # a refit close to its start, whose last digits do not matter, takes a few Newton steps
+        found = exact_trust_region(
+            project(problem), start[0], REFIT_STEPS, REFIT_TOLERANCE_SHARE * options.tolerance
+        )
+        if found.converged:
+            return [found]
     return trust_region(problem, start, options)
 
 
@@ -309,7 +318,10 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
     if can_improve(problem):
         is_enough = options.tolerance is not None and best.converged
         limit = CONFIRMING_STEPS if is_enough else MAX_STEPS
-        continued = exact_trust_region(project(problem), best.point, limit)
+        rtol = NEWTON_CONVERGENCE_RTOL
+        if options.tolerance is not None:
+            rtol = max(rtol, REFIT_TOLERANCE_SHARE * options.tolerance)
+        continued = exact_trust_region(project(problem), best.point, limit, rtol)
         # what a minimum gains is rounding, unless it is none
         highest = best.loss * (1 - CONFIRMED_RTOL) - problem.exact
         if not best.converged:

@@ -13,6 +13,7 @@ from lawdsl.language.elements import selected
 from lawdsl.language.fix_and_tie import fix_and_tie
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.identities import identified
+from lawdsl.language.label_texts import split_element
 from lawdsl.language.objective import read_target
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.scope import Scope
@@ -217,10 +218,10 @@ def _priors(
     for of, prior in sorted(
         declared.priors.items(), key=lambda pair: _labels_named(declared, pair[0])
     ):
-        base, _, rest = of.partition("[")
+        base, subscripts = split_element(of)
         elements = [name for name, _ in _elements(declared, ground, symbols, base)]
-        if rest:
-            named = tree.Element(base, tuple(rest.removesuffix("]").split(", ")))
+        if subscripts:
+            named = tree.Element(base, subscripts)
             chosen = {name for name, _ in selected(declared, ground.instance, named)}
             elements = [name for name in elements if name in chosen]
         priors |= {name: prior.at(name) for name in elements}
@@ -229,8 +230,7 @@ def _priors(
 
 def _labels_named(declared: Declarations, of: str) -> int:
     """How specific a name in an option is: 0 without subscripts, else 1 more than it has labels."""
-    _, _, rest = of.partition("[")
-    parts = rest.removesuffix("]").split(", ") if rest else []
+    _, parts = split_element(of)
     return sum(part not in declared.indices for part in parts) + bool(parts)
 
 

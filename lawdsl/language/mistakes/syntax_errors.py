@@ -386,7 +386,7 @@ def _dotted_function(p: ParseFailure) -> Explanation | None:
 
 
 def _number_as_label(p: ParseFailure) -> Explanation | None:
-    if p.token.type != "NUMBER" or set(p.accepted) != {"NAME"} or p.bracket is None:
+    if p.token.type != "NUMBER" or set(p.accepted) - {"STRING"} != {"NAME"} or p.bracket is None:
         return None
     if p.bracket.value == "{":
         help = "number them as 1..30, or give them names"

@@ -16,7 +16,9 @@ import sympy as sp
 
 from lawdsl.compiling.balls import Ball, NoBall, ball, slopes, value
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.language import tree
 from lawdsl.law.law import Law, Quantity
+from lawdsl.proof.domain import last_shares
 
 COORDINATE_DIGITS = 7  # of a random number: short, and generic all the same
 TRIES_PER_ROW = 8  # the law may have no value at some of the random points
@@ -40,12 +42,16 @@ class NumericLaw:
         expression: its right-hand side in parameters, variables and settings without a value.
         tape: the compiled expression, with the parameters first among its inputs.
         drawn: the symbols to which a point assigns values, in the order of the tape's inputs.
+        settings: setting -> value.
+        simplexes: positions in `drawn` of shares that leave a further share of 1.
     """
 
     law: Law
     expression: sp.Expr
     tape: Tape
     drawn: tuple[Quantity, ...]
+    settings: Mapping[sp.Symbol, Fraction]
+    simplexes: tuple[tuple[int, ...], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -74,7 +80,12 @@ class NumericLaw:
             NoPoint: a bound has no finite value.
         """
         parameters = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
-        return self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach))
+        point = list(self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach)))
+        for simplex in self.simplexes:
+            total = math.floor(sum(point[k - len(theta)] for k in simplex)) + 1
+            for k in simplex if total > 1 else ():  # random shares nearly always sum to more than 1
+                point[k - len(theta)] = _rounded(float(point[k - len(theta)]) / total)
+        return tuple(point)
 
     def value(self, theta: Sequence[Ball], variables: Point) -> Ball:
         """The value of the law at a point.
@@ -131,7 +142,7 @@ class NumericLaw:
         rng: random.Random,
         factor: float,
     ) -> Point:
-        values = {**_settings(self.law), **fixed}
+        values = {**self.settings, **fixed}
         coordinates = []
         for q in quantities:
             low = [_limit(b.limit, values) for b in q.bounds if b.lower]
@@ -148,23 +159,36 @@ class NumericLaw:
                 x = size * rng.choice((-1, 1))
             if not math.isfinite(x):
                 raise NoPoint  # the bounds lie beyond the range of floats
-            coordinates.append(Fraction(f"{x:.{COORDINATE_DIGITS - 1}e}"))
+            coordinates.append(_rounded(x))
             values[q.symbol] = coordinates[-1]
         return tuple(coordinates)
 
 
 def numeric_law(law: Law) -> NumericLaw:
     """Compile a law for ball arithmetic; a setting without a value is drawn like a variable."""
-    values = {s: sp.Rational(x.numerator, x.denominator) for s, x in _settings(law).items()}
+    settings = {q.symbol: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
+    values = {s: sp.Rational(x.numerator, x.denominator) for s, x in settings.items()}
     expression = law.expression.xreplace(values)
     unknown = [q for q in law.settings if q.value is None]
     drawn = (*law.parameters, *law.variables, *unknown)
     tape = compile_tape([expression], [q.symbol for q in drawn])
-    return NumericLaw(law, expression, tape, drawn)
+    return NumericLaw(law, expression, tape, drawn, settings, _simplexes(law, drawn))
 
 
-def _settings(law: Law) -> dict[sp.Symbol, Fraction]:
-    return {q.symbol: Fraction(repr(q.value)) for q in law.settings if q.value is not None}
+def _simplexes(law: Law, drawn: Sequence[Quantity]) -> tuple[tuple[int, ...], ...]:
+    """The positions of the shares s_i of each further share 1 - Σ s_i."""
+    positions = {q.symbol: k for k, q in enumerate(drawn)}
+    simplexes = []
+    for name in last_shares(law):
+        parts = law.to_sympy(tree.Name(name)).as_coefficients_dict()
+        shares = [s for s in parts if s != 1]
+        if parts[sp.S.One] == 1 and all(parts[s] == -1 and s in positions for s in shares):
+            simplexes.append(tuple(positions[s] for s in shares))
+    return tuple(simplexes)
+
+
+def _rounded(x: float) -> Fraction:
+    return Fraction(f"{x:.{COORDINATE_DIGITS - 1}e}")
 
 
 def _limit(limit: sp.Expr, values: Mapping[sp.Symbol, Fraction]) -> float:

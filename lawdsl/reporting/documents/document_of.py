@@ -22,6 +22,7 @@ from lawdsl.reporting.documents.blocks import (
 from lawdsl.reporting.documents.recorder import Recorder, recorded
 from lawdsl.reporting.documents.render_html import notebook_html
 from lawdsl.reporting.documents.render_text import text_of
+from lawdsl.reporting.ensembles import show_ensemble
 from lawdsl.reporting.fits import show_fits
 from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
 from lawdsl.reporting.pipeline_answers import show_pipeline_answers
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
     from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
@@ -95,6 +97,8 @@ def _law(law: Law) -> tuple[Block, ...]:
     blocks: list[Block] = [Heading(f"{law.name}: {law.title}", 3), formula_of(law)]
     if law.sources:
         blocks.append(Lines(law.sources))
+    if law.notes:
+        blocks.append(Lines([f"note: {note}" for note in law.notes]))
     return (*blocks, Rows(["name", "is", "unit", "meaning"], rows), source)
 
 
@@ -116,6 +120,10 @@ def _fits(fits: Fits) -> tuple[Block, ...]:
 
 def _fits_by_group(fits: FitsByGroup) -> tuple[Block, ...]:
     return (*recorded(show_fits_by_group, fits), *_findings(findings_by_group(fits)))
+
+
+def _ensemble(ensemble: Ensemble) -> tuple[Block, ...]:
+    return (*recorded(show_ensemble, ensemble), *_findings(ensemble.diagnostics))
 
 
 def _check(check: Check) -> tuple[Block, ...]:
@@ -205,6 +213,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Fit": _fit,
     "Fits": _fits,
     "FitsByGroup": _fits_by_group,
+    "Ensemble": _ensemble,
     "Check": _check,
     "Verdict": _verdict,
     "Comparison": _comparison,

@@ -13,9 +13,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, printable
 from lawdsl.core.files import read_json
 from lawdsl.core.records import read
 from lawdsl.designing.runs.records import DESIGN_SCHEMA, Design
+from lawdsl.fitting.fits_by_group import FitsByGroup
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
-from lawdsl.fitting.storage import NO_FIT, OTHER_FILES, READERS
+from lawdsl.fitting.storage import FITS_BY_GROUP_SCHEMA, NO_FIT, OTHER_FILES, READERS
 from lawdsl.language import library
 from lawdsl.language.kept_texts import QuestionTexts, question_of
 from lawdsl.law.law import Law
@@ -99,6 +100,8 @@ def entries_of(results: Iterable[Any]) -> list[Entry]:
             name = result.law.name
         elif isinstance(result, Answers):
             name = result.answers[0].question
+        elif isinstance(result, FitsByGroup):
+            name = f"{result.law.name} by {', '.join(result.by)}"
         else:
             name = getattr(result, "question", None) or type(result).__name__.lower()
         names = {entry.name for entry in entries}
@@ -123,6 +126,8 @@ def _read(path: str) -> Entry:
         return Entry(name, load_fit(path), path)  # raises an error that describes the problem
     if not isinstance(content, Mapping) or "schema" not in content:
         return Entry(name, load_fit(path), path)
+    if content["schema"] == FITS_BY_GROUP_SCHEMA:
+        return Entry(name, FitsByGroup.load(path), path)
     if {"command", "result"} <= content.keys():
         if content["command"] == "design" and isinstance(content["result"], Mapping):
             return Entry(name, _design(content["result"], path), path)

@@ -43,6 +43,8 @@ def _law(law: Law, entries: Sequence[Entry]) -> Iterator[Block]:
     yield formula_of(law)
     if law.sources:
         yield Lines([f"source: {source}" for source in law.sources])
+    if law.notes:
+        yield Lines([f"note: {note}" for note in law.notes])
     rows = [
         [q.name, kind, unit_text(q.unit) if q.unit else "", q.doc or ""]
         for kind, group in (

@@ -13,6 +13,7 @@ from lawdsl.reporting.documents.blocks import Block, Paragraph, Picture
 
 KINDS = (
     "fit",
+    "groups",
     "residuals",
     "extrapolation",
     "answer",
