@@ -93,8 +93,13 @@ def _losses(problem: Problem, theta: Array, targets: Array) -> Array:
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def refit_rows(
-    problem: Problem, theta: Array, columns: Array, targets: Array, usable: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_]]:
+    problem: Problem,
+    theta: Array,
+    columns: Array,
+    targets: Array,
+    usable: NDArray[np.bool_],
+    steps: int = MAX_REFIT_STEPS,
+) -> tuple[Array, NDArray[np.bool_], Array]:
     """Refit the parameters to rows of which the variables, too, differ between draws.
 
     Args:
@@ -103,15 +108,18 @@ def refit_rows(
         columns: the variables of each draw, shape (variables, draws, rows).
         targets: the measured values of each draw, shape (draws, rows).
         usable: whether a draw has the row, shape (draws, rows); without it the row has no weight.
+        steps: the number of steps after which a search ends in any case.
 
     Returns:
-        As `refit`; nan for draws with fewer rows than parameters.
+        As `refit`, and the objective of each draw, shape (draws,); nan and inf for draws with fewer
+        rows than parameters.
     """
     draws, rows = targets.shape
     weights = np.ones(rows) if problem.weights is None else problem.weights
     columns = np.where(usable, columns, problem.columns[:, None, :])
     targets = np.where(usable, targets, problem.target)
     drawn, settled = np.full((draws, len(theta)), np.nan), np.zeros(draws, dtype=bool)
+    losses = np.full(draws, np.inf)
     enough = np.flatnonzero(usable.sum(axis=1) >= len(theta))
     for chunk in np.array_split(enough, max(1, len(enough) // CHUNK)):
         if not len(chunk):
@@ -127,10 +135,10 @@ def refit_rows(
         )
         start = to_free(problem.transforms, np.repeat(theta[None], len(chunk), axis=0))
         search = _LevenbergMarquardt(stacked, start, np.zeros((len(chunk), len(chunk) * rows)))
-        search.run()
+        search.run(steps)
         drawn[chunk] = to_parameters(problem.transforms, search.free)
-        settled[chunk] = search.settled
-    return drawn, settled
+        settled[chunk], losses[chunk] = search.settled, search.losses
+    return drawn, settled, losses
 
 
 class _LevenbergMarquardt:

@@ -45,6 +45,9 @@ SLOPE_STEP = 1e-5  # relative: step of the slopes of a law by its variables
 DRAWN_LOSS_RTOL = 1e-7
 # steps of a draw: valleys of flat laws are long, and their predictions change little along them
 DRAWN_STEPS = 80
+SEARCHED_DRAWS = 6  # draws of a fit to computed rows that are searched from many starts
+FEW_ROWS_STEPS = 150  # steps of each local search of these
+FEW_STARTS = 24  # starts of a searched draw
 INSIDE = 0.0  # unconstrained parameter: a distance of 1 from a bound, the middle between two
 LOW, HIGH = 0.1587, 0.8413  # the central 68 % of draws: a standard error either side
 
@@ -290,8 +293,41 @@ def _fit_group(
     for i, q in enumerate(law.variables):
         if q.name in columns and np.min(problem.columns[i]) > 0:
             usable &= variables[i] > 0
-    refitted = partial(refit_rows, problem, theta, variables, targets, usable)
+    refitted = partial(_refit_draws, law, problem, theta, variables, targets, usable)
     return replace(group, refitted=refitted)
+
+
+def _refit_draws(
+    law: Law,
+    problem: Problem,
+    theta: Array,
+    variables: Array,
+    targets: Array,
+    usable: NDArray[np.bool_],
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The fits of all draws, from the fit itself and from the optima of the few draws that fit worst.
+
+    A local search does not cross a gap between parameters, such as the power 0 of a*x^s + b, beyond
+    which the best fit of many draws may lie.
+    """
+    best, settled, losses = refit_rows(problem, theta, variables, targets, usable, FEW_ROWS_STEPS)
+    open_draws = np.array(usable.all(axis=1))
+    for _ in range(SEARCHED_DRAWS):
+        if not open_draws.any():
+            break
+        # the draw that fits worst: its search is the most likely to have ended before a gap
+        draw = int(np.argmax(np.where(open_draws, losses, -np.inf)))
+        open_draws[draw] = False
+        own = replace(problem, model=problem.model.on(variables[:, draw]), target=targets[draw])
+        with np.errstate(all="ignore"):  # searches pass through points where a law overflows
+            start = optimum(prepare(law), own, starts=FEW_STARTS, seed=draw).theta
+        other, also, of_other = refit_rows(
+            problem, start, variables, targets, usable, FEW_ROWS_STEPS
+        )
+        better = of_other < losses
+        best[better], settled[better] = other[better], also[better]
+        losses[better] = of_other[better]
+    return best, settled
 
 
 def _drawn_columns(
