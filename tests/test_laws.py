@@ -35,6 +35,7 @@ EXPECTED = {
     "cmr.domain",
     "cmr.domain_by_ratio",
     "cmr.general",
+    "cmr.general_apart",
     "cmr.general_by_ratio",
     "cmr.ratio",
     "cmr.share",

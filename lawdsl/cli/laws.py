@@ -10,7 +10,7 @@ import click
 from lawdsl.cli.options import as_json, finish
 
 if TYPE_CHECKING:
-    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.language.pipeline_records import Pipeline
     from lawdsl.language.questions import Question
     from lawdsl.language.symbols import Declarations
 
