@@ -115,6 +115,12 @@ RUNS: dict[str, Message] = {
         "than these explain, the law may be wrong there, or an error is missing from the noise, as "
         "that which all checkpoints of a run share.",
     ),
+    "F0412": Message(
+        "losses that are taken as changes",
+        "A step with `since T = 0` subtracts what each group has at T = 0. In a table without any such "
+        "row the column is read as the change itself: check that it is one. Rows with the losses of "
+        "the base model make it one.",
+    ),
     "F0411": Message(
         "no row meets all conditions",
         "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "

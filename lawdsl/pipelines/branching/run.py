@@ -78,7 +78,7 @@ def run_branching(
         draws=draws,
         level=float(level),
         seed=options.seed,
-        diagnostics=(*runner.unused, *findings(steps, table.name)),
+        diagnostics=(*runner.warnings, *findings(steps, table.name)),
     )
 
 
@@ -135,7 +135,7 @@ class _Runner:
         self.tables: dict[str, StepRows] = {MEASUREMENTS: StepRows(table)}
         self.before = MEASUREMENTS
         self.fitted: dict[str, FittedStep] = {}
-        self.unused: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
         self.constants: dict[str, Value] = {n: Fraction(x) for n, x in values.items()}
 
     def run(self, level: float) -> Iterator[Callable[[], StepOfPipeline]]:
@@ -176,7 +176,7 @@ class _Runner:
         source = self._rows(origin)
         task = step_task(step, self.settings, self.constants, self.columns)
         (law,), unused = without_priors([task.law], "pipelines")
-        self.unused += unused
+        self.warnings += unused
         task = replace(task, law=law, group_by=(*self.by, *task.group_by))
         seed = self.options.seed * 1000 + SEED_STEP + number
         options = replace(self.options, progress=None)
@@ -186,7 +186,8 @@ class _Runner:
             start = formula_value(step.since[1], self.constants)
             groups = [task.column(name) for name in task.group_by]
             variable = task.column(step.since[0])
-            task, table = changes(task, source.table, groups, variable, start)
+            task, table, warnings = changes(task, source.table, groups, variable, start)
+            self.warnings += warnings
             source = StepRows(table)
         return fit_measurements(step.name, task, source, options, self.draws, seed)
 

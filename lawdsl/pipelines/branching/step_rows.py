@@ -84,7 +84,7 @@ def one_row_per_group(
 
 def changes(
     task: StepTask, table: Table, by: Sequence[str], variable: str, start: float
-) -> tuple[StepTask, Table]:
+) -> tuple[StepTask, Table, tuple[Diagnostic, ...]]:
     """Subtract from the output of a step what each group has at a value of a variable.
 
     Args:
@@ -95,21 +95,30 @@ def changes(
         start: its value; rows that have it are left out afterwards.
 
     Returns:
-        The step, whose output is bound to the changes, and the table with a column of these.
+        The step, whose output is bound to the changes, the table with a column of these, and
+        warnings. Where no row at all has the value, the output is taken as a change already.
 
     Raises:
-        LawdslError: a group without a row there, D0126.
+        LawdslError: some groups without a row there, F0407.
     """
     output = task.column(task.law.output)
     missing = [c for c in (output, variable, *by) if c not in table.columns]
     if missing:
-        return task, table  # the step reports it
+        return task, table, ()  # the step reports it
     numbers, places = table.numbers(output), table.numbers(variable)
     keys = list(zip(*(table.texts(c) for c in by), strict=True)) if by else [()] * len(table)
     at_start: dict[tuple[str, ...], list[float]] = {}
     for key, number, place in zip(keys, numbers, places, strict=True):
         if place == start:
             at_start.setdefault(key, []).append(float(number))
+    if not at_start:
+        message = f"no row has {variable} = {start:g}: {output} is taken as the change since then"
+        help = f"else add rows with {variable} = {start:g} and the {output} of the base model"
+        return (
+            task,
+            table,
+            (Diagnostic("F0412", message, "warning", place=table.name, help=help),),
+        )
     lacking = [key for key in dict.fromkeys(keys) if key not in at_start]
     if lacking:
         named = [", ".join(f"{c} = {x}" for c, x in zip(by, key, strict=True)) for key in lacking]
@@ -126,7 +135,7 @@ def changes(
     if output in units:
         units[name] = units[output]
     table = replace(table, columns=columns, units=units).keep(places != start)
-    return replace(task, columns={**task.columns, task.law.output: name}), table
+    return replace(task, columns={**task.columns, task.law.output: name}), table, ()
 
 
 def kept_rows(
