@@ -132,7 +132,9 @@ def test_the_expression_of_a_shipped_law_is_what_it_predicts(name: str):
     columns = PLANTED[name].columns
     symbols = [sympy.Symbol(variable) for variable in columns]
     values = sympy.lambdify(symbols, made.expression, "numpy")(*columns.values())
-    np.testing.assert_allclose(values, made.predict(dict(columns)), rtol=1e-12)
+    # a change of the loss passes through 0, where its terms cancel
+    rounding = 1e-14 * np.max(np.abs(values))
+    np.testing.assert_allclose(values, made.predict(dict(columns)), rtol=1e-12, atol=rounding)
 
 
 @pytest.mark.parametrize("name", ["mixing.explicit", "mixing.powers", "dcpt.cross_k3"])

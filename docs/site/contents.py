@@ -11,7 +11,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
         *("comparisons", "figures", "reports", "export"),
     ),
     "Decisions": ("questions", "mixtures", "many-domains", "pipelines", "designs", "closed-loop"),
-    "Runs": ("runs", "doctor", "corpora-and-validation"),
+    "Runs": ("runs", "doctor", "corpora-and-validation", "checkpoints-and-filters"),
     "Python": ("python", "notebooks/index"),
     "How it works": ("how-it-works", "architecture", "code/index"),
     "Results": (
