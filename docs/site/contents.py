@@ -10,7 +10,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
         *("claims", "trends", "fits", "intervals", "priors", "predictions", "extrapolation"),
         *("comparisons", "figures", "reports", "export"),
     ),
-    "Decisions": ("questions", "mixtures", "many-domains", "pipelines", "designs", "closed-loop"),
+    "Decisions": ("questions", "mixtures", "many-domains", "pipelines", "critical-ratio", "designs", "closed-loop"),
     "Runs": ("runs", "doctor", "corpora-and-validation", "checkpoints-and-filters"),
     "Python": ("python", "notebooks/index"),
     "How it works": ("how-it-works", "architecture", "code/index"),
