@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lawdsl.data.trends.trends import trends
     from lawdsl.designing.design import design
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
+    from lawdsl.fitting.ensembles.fit_ensemble import fit_ensemble
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.fit_many import fit_many
     from lawdsl.fitting.fits_by_group import FitsByGroup
@@ -51,6 +53,7 @@ _HOMES = {
     "Comparison": "lawdsl.comparing.result",
     "Design": "lawdsl.designing.runs.records",
     "Diagnostic": "lawdsl.core.diagnostics",
+    "Ensemble": "lawdsl.fitting.ensembles.ensemble",
     "ExtrapolationWarning": "lawdsl.core.warning_categories",
     "Fit": "lawdsl.fitting.result",
     "Fits": "lawdsl.fitting.result_by_label",
@@ -65,6 +68,7 @@ _HOMES = {
     "compare": "lawdsl.comparing.compare",
     "design": "lawdsl.designing.design",
     "fit": "lawdsl.fitting.fit",
+    "fit_ensemble": "lawdsl.fitting.ensembles.fit_ensemble",
     "fit_many": "lawdsl.fitting.fit_many",
     "load": "lawdsl.law.law",
     "load_fit": "lawdsl.fitting.result_by_label",
@@ -94,6 +98,7 @@ __all__ = [
     "Comparison",
     "Design",
     "Diagnostic",
+    "Ensemble",
     "ExtrapolationWarning",
     "Fit",
     "Fits",
@@ -107,6 +112,7 @@ __all__ = [
     "compare",
     "design",
     "fit",
+    "fit_ensemble",
     "fit_many",
     "load",
     "load_fit",

@@ -317,6 +317,18 @@ PLANTED = {
         {"E": 2.3114, "C": 0.1536, "gamma": 0.736, "epsilon": 0.1001},
         lambda r, E, C, gamma, epsilon: E + C / (r + epsilon) ** gamma,
     ),
+    "dcpt.forgetting": Planted(
+        CPT,
+        {
+            **{"E": 1.2, "A": 0.3, "alpha": 0.5, "G": 0.2, "gamma": 0.4},
+            **{"epsilon": 0.05, "h": 0.8, "r_i": 0.3},
+        },
+        lambda N, D, r, E, A, alpha, G, gamma, epsilon, h, r_i: (
+            E
+            + A / N**alpha
+            + G * (((r_i + epsilon) / (r + epsilon)) ** gamma - 1) / gamma * D / (D + h)
+        ),
+    ),
     "dcpt.l1": Planted(
         CPT,
         {

@@ -40,6 +40,10 @@ CASES = [
     ("x in (0, 1]; parameter a; parameter b > a", "x^a - x^b", NONNEGATIVE),
     ("x > 1; parameter a; parameter b >= a", "x^b - x^a", NONNEGATIVE),
     ("x > 1; parameter a; parameter b > a", "x^b - x^a", POSITIVE),
+    # the ratio stops changing at most at the closed end, and rises to the open one
+    ("x in [0, 1); parameter a, c > 0", "(1 + c)^a - (x + c)^a", POSITIVE),
+    ("x in [0, 1]; parameter a, c > 0", "(1 + c)^a - (x + c)^a", NONNEGATIVE),
+    ("x in [0, 1); parameter a >= 0; parameter c > 0", "(1 + c)^a - (x + c)^a", NONNEGATIVE),
     # the end point names a setting
     ("setting s = 0.5; x >= s; parameter a > 0", "1 - (s/x)^a", NONNEGATIVE),
     ("setting s = 0.5; x > s; parameter a > 0", "1 - (s/x)^a", POSITIVE),

@@ -13,6 +13,8 @@ import pytest
 from planted import PLANTED, grid, law_of
 
 import lawdsl
+from lawdsl.data.binding import bind
+from lawdsl.data.read import read_table
 from lawdsl.data.trends.paired_differences import GridValues, distinct_codes
 from lawdsl.data.trends.result import Inflection
 from lawdsl.data.trends.slopes import slopes
@@ -391,6 +393,7 @@ def test_predictions_below_it_are_warned_of(fitted: Fit, shares: list[float], sa
     assert found == fitted.below_inflection(points)
     assert [d.message.startswith(said or "") for d in found] == ([] if said is None else [True])
     assert all("L rises with D" in d.notes[0] and "from r = 0.71 on" in d.help for d in found)
+    assert all("dcpt.forgetting can follow it" in d.help for d in found)
 
 
 def test_each_label_has_a_ratio_of_its_own():
@@ -410,6 +413,53 @@ require ∂L[d]/∂D < 0
 
     assert [d.place for d in found] == ["code"]
     assert found[0].message.startswith("r = 0.2 lies below the inflection ratio, r = 0.27")
+
+
+# ---- the law that follows it
+
+
+@pytest.fixture(scope="module")
+def beginnings() -> dict[tuple[str, str], Fit]:
+    """Fits to the rows up to 0.65 million tokens: (law, corpus) -> fit."""
+    quick: dict[str, Any] = {"starts": 4, "claims": False, "rolled_check": False}
+    chosen: dict[str, Any] = {"where": ["phase = end", "step <= 630"], "intervals": "delta"}
+    return {
+        (law, corpus): lawdsl.fit(
+            law, RUNS, **quick, **chosen, settings=settings, L=f"L_{corpus}", r=f"r_{corpus}"
+        )
+        for law, settings in (("dcpt.l3", {"D_min": 2e-4}), ("dcpt.forgetting", None))
+        for corpus in ("general", "code")
+    }
+
+
+@pytest.mark.parametrize("corpus", ["general", "code"])
+def test_later_losses_at_small_shares_are_predicted_with_half_the_error(
+    beginnings: dict[tuple[str, str], Fit], corpus: str
+):
+    columns = {"L": f"L_{corpus}", "r": f"r_{corpus}"}
+    where = ["phase = end", "step = 1000", f"r_{corpus} <= 0.1"]
+    rows = bind(lawdsl.load("dcpt.forgetting"), read_table(RUNS), columns, where=where)
+    points = dict(zip(("N", "D", "r"), rows.columns, strict=True))
+    old, new = (
+        np.mean(np.abs(beginnings[law, corpus].predict_with_warnings(points)[0] - rows.target))
+        for law in ("dcpt.l3", "dcpt.forgetting")
+    )
+
+    assert new < 0.5 * old
+
+
+def test_usage_1_at_small_shares_moves_with_the_tokens(beginnings: dict[tuple[str, str], Fit]):
+    """At 3.708 nat/token the measured general losses cross at shares of code of .910 and .873."""
+
+    def answer(question: str, law: str, tokens: float) -> float:
+        fits = {u: beginnings[law, c] for u, c in (("general", "general"), ("domain", "code"))}
+        return lawdsl.solve(question, **fits, N=3.7008e-4, D=tokens, L0=3.6, T=0.03)["r_d"]
+
+    tokens = (4.096e-4, 1.024e-3)
+    found = [answer("dcpt.tradeoff_forgetting", "dcpt.forgetting", D) for D in tokens]
+
+    assert found == pytest.approx([0.910, 0.873], abs=0.012)
+    assert answer("dcpt.tradeoff", "dcpt.l3", tokens[1]) > 0.89  # beyond the limit
 
 
 def test_points_without_a_share_are_not_warned_of(fitted: Fit):

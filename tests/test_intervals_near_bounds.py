@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom, t as student
 
 import lawdsl
+from lawdsl.fitting.intervals import profile
 from lawdsl.fitting.intervals.near_bounds import MAX_PROFILE_NUMBERS
 
 X = np.linspace(1, 6, 24)
@@ -76,13 +78,14 @@ def test_the_method_follows_the_distance_to_the_bound(E: float, method: str):
 
 
 def test_an_amplitude_with_a_wide_interval_is_not_near_0():
-    """A of A/x^k is two standard errors from 0, as k is known badly; but with A = 0 there is no curve."""
+    """A of A/x^k is two standard errors from 0, as k is known badly, but with A = 0 there is no
+    curve: the interval does not contain 0, and is a profile, as A/x^k is far from linear in k."""
     x = np.geomspace(1e3, 1e4, 40)
     text = "variable x > 0\nparameter A, k > 0\nL = A/x^k\nminimize squared(L)\n"
     loss = 50 / x**0.5 + np.random.default_rng(0).normal(0, 0.4, len(x))
     fit = fitted(text, loss, x)
     assert fit.values["A"] < 3 * fit.intervals.errors["A"]
-    assert fit.intervals.method == "delta"
+    assert fit.intervals.method == "profile" and fit.intervals.ends["A"][0] > 0.1
 
 
 def test_the_others_leave_a_bound_of_a_nonlinear_parameter():
@@ -152,3 +155,41 @@ def test_the_command_shows_the_method_and_the_one_sided_interval(tmp_path: Path)
     stored = lawdsl.load_fit(tmp_path / "fit.json")
     assert stored.intervals.method == "profile" and stored.intervals.ends["E"][0] == 0
     assert "95 % interval (delta)" in run("--intervals", "delta").stdout
+
+
+EXPONENTIAL = """
+variable x >= 0
+parameter c >= 0
+parameter k > 0
+parameter t
+L = c + k*exp(t*x)
+minimize squared(L)
+"""
+
+
+@pytest.mark.parametrize(("noise", "method"), [(1e-4, "delta"), (5e-3, "profile")])
+def test_a_law_far_from_linear_in_its_parameters_has_profile_intervals(noise: float, method: str):
+    """With much noise k trades for c: k may be any multiple of the estimate."""
+    x = np.linspace(0, 1, 24)
+    loss = 1 + 0.5 * np.exp(-x) + noise * np.random.default_rng(3).normal(size=24)
+    fit = fitted(EXPONENTIAL, loss, x)
+    assert fit.intervals.method == method
+    for name, truth in (("c", 1.0), ("k", 0.5), ("t", -1.0)):
+        low, high = fit.intervals.ends[name]
+        assert low < truth < high
+
+
+def test_an_end_of_a_profile_at_the_fit_itself_is_none(monkeypatch: pytest.MonkeyPatch):
+    """A search that does not converge is said; by default the delta method takes its place."""
+    loss, search = line(0.03, 2), profile.profile
+
+    def unconverged(problem: Any, theta: np.ndarray, *more: Any) -> profile.Profile:
+        found = search(problem, theta, *more)
+        return replace(found, high=np.where([True, False], theta, found.high))
+
+    monkeypatch.setattr(profile, "profile", unconverged)
+    fit = fitted(LINE, loss, intervals="profile")
+    assert set(fit.intervals.ends) == {"A"}
+    (told,) = [d.message for d in fit.diagnostics if d.code == "F0122"]
+    assert told == "no profile interval of E: the search for its ends did not converge"
+    assert fitted(LINE, loss).intervals.method == "delta"

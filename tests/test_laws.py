@@ -36,6 +36,7 @@ EXPECTED = {
     "dcpt.cross_k2",
     "dcpt.cross_k3",
     "dcpt.cross_k4",
+    "dcpt.forgetting",
     "dcpt.l1",
     "dcpt.l2",
     "dcpt.l3",

@@ -69,6 +69,7 @@ QUESTIONS = [
     "dcpt.limited_data",
     "dcpt.tokens_for_loss",
     "dcpt.tradeoff",
+    "dcpt.tradeoff_forgetting",
     "mixing.best",
     "mixing.best_supplied",
     "mixing.critical_share",

@@ -14,7 +14,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Runs": ("runs", "doctor", "corpora-and-validation"),
     "Python": ("python", "notebooks/index"),
     "How it works": ("how-it-works", "architecture", "code/index"),
-    "Results": ("accuracy", "published-runs", "law-and-schedule", "results/index", "testing"),
+    "Results": ("accuracy", "published-runs", "traps", "law-and-schedule", "results/index", "testing"),
     "Reference": (
         *("reference/commands", "reference/messages", "reference/grammar", "reference/api"),
         *("json-and-files", "catalogue-of-laws", "contributing", "changelog"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,16 +16,29 @@ from lawdsl.cli.options import (
     changes,
     cpu_limit,
     finish,
+    on_interrupt,
     options_of_each_fit,
     plot_option,
+    print_message,
     time_limit,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.cli.unused_parts import postpone_unused_parts
+from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
     from lawdsl.language.law_changes import LawChanges
+
+OF_TABLE = {
+    "axes": "--protocols",
+    "losses": "--losses",
+    "by": "--by",
+    "processes": "--threads",
+    "resume": "--resume",
+    "form": "--to",
+}
+"""Options that concern a table of scores, by the parameters of the command."""
 
 
 @click.command("compare")
@@ -40,6 +55,50 @@ if TYPE_CHECKING:
     metavar="FORMULA",
     help="Cost of a row: a column, or a product or quotient of variables and columns.  [default: 6*N*D]",
 )
+@click.option(
+    "--table",
+    "as_table",
+    is_flag=True,
+    help="Print the scores in the layout of papers: a row for each law, no ranks.",
+)
+@click.option(
+    "--protocols",
+    "axes",
+    metavar="AXIS[,AXIS]",
+    help="With --table: N, D, r or domain, the protocols of the D-CPT paper along them; or protocols.",
+)
+@click.option(
+    "--losses",
+    metavar="NAME[,NAME]",
+    help="With --table: fit L_NAME with r_NAME for each name; * in NAME=COLUMN is the name.",
+)
+@click.option(
+    "--by",
+    metavar="COLUMN[,COLUMN]",
+    help="With --table: fit each group of rows separately; print each, and the averages.",
+)
+@click.option(
+    "--threads",
+    "--processes",
+    "processes",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="With --table: processes that share the fits. The result is the same for any number.",
+)
+@click.option(
+    "--resume",
+    metavar="FILE",
+    help="With --table: keep each finished cell in FILE, and do not compute those it has.",
+)
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["text", "markdown", "latex"]),
+    default="text",
+    show_default=True,
+    help="With --table: how it is printed.",
+)
 @wrong
 @options_of_each_fit("where", "run")
 @time_limit(3600.0, "all fits")
@@ -51,6 +110,7 @@ def compare(
     arguments: tuple[str, ...],
     protocols: tuple[str, ...],
     cost: str | None,
+    as_table: bool,
     wrong: float | None,
     options: Mapping[str, Any],
     time_limit: float,
@@ -58,6 +118,7 @@ def compare(
     plot: str | None,
     quiet: bool,
     as_json: bool,
+    **of_table: Any,
 ) -> int:
     """Rank laws by how well they predict held-out rows of DATA.
 
@@ -79,6 +140,11 @@ def compare(
     interval score, which includes the error of the law (--wrong). Laws whose scores do not differ
     significantly share a rank. --set, --without, --fix and --tie apply to the laws that have this
     setting, bound or parameter. Laws with index sets are compared separately for each label.
+
+    With --table, the scores are averaged over folds and groups, as in the tables of papers: --table
+    --by domain --losses general,domain --protocols N,D,r. Huber's loss is given as a sum and as a
+    mean; sums over different rows cannot be compared.
+
     The exit code is 1 if a law could not be fitted in some fold.
     """
     postpone_unused_parts()
@@ -97,6 +163,15 @@ def compare(
         message = f"{given[0]} concerns the largest runs: add --protocol largest:cost"
         raise click.UsageError(message)
     columns = bindings(a for a in arguments if "=" in a)
+    if as_table:
+        if plot or protocols:
+            wanted = "--plot draws ranks" if plot else "write --protocols all,N,D"
+            raise click.UsageError(f"--table prints no ranks: {wanted}")
+        record = FitOptions(**options, columns=columns)
+        return _tabulate(laws, data, record, changes, time_limit, quiet, as_json, of_table)
+    unused = [flag for name, flag in OF_TABLE.items() if of_table[name] not in (None, 1, "text")]
+    if unused:
+        raise click.UsageError(f"{unused[0]} concerns a table of scores: add --table")
     cheaper = "fewer laws, --starts or protocols take less"
     with (
         progress(quiet or as_json, "fits") as report,
@@ -124,6 +199,59 @@ def compare(
         plot=plot,
         record=comparison,
     )
+
+
+def _tabulate(
+    laws: list[str],
+    data: str,
+    options: FitOptions,
+    changes: LawChanges,
+    time_limit: float,
+    quiet: bool,
+    as_json: bool,
+    of_table: Mapping[str, Any],
+) -> int:
+    """Print a table of scores."""
+    from lawdsl.comparing.score_table import score_table_with
+    from lawdsl.comparing.score_table_parts import ScoreTableOptions
+    from lawdsl.reporting.score_tables import latex, markdown, show_score_table
+    from lawdsl.reporting.terminal import console
+
+    protocols, losses, by = (_listed(of_table[name]) for name in ("axes", "losses", "by"))
+    how = ScoreTableOptions(protocols or None, losses, by)
+    resume = None if of_table["resume"] is None else Path(of_table["resume"])
+    if resume is not None:
+        check_writable(resume)
+    kept = f"finished cells are kept in {resume}: the same command continues"
+    cheaper = "fewer laws, --starts or protocols take less"
+
+    def interrupted() -> None:
+        if resume is not None:
+            print_message(kept)
+
+    with (
+        progress(quiet or as_json, "cells") as report,
+        cpu_limit(time_limit, "the table", kept if resume else cheaper),
+        on_interrupt(interrupted),
+    ):
+        record = replace(options, progress=report)
+        table = score_table_with(laws, data, how, changes, record, of_table["processes"], resume)
+    ok = not any(d.severity == "error" for d in table.diagnostics)
+
+    def printed() -> None:
+        if of_table["form"] == "text":
+            show_score_table(table, console())
+        else:
+            click.echo((markdown if of_table["form"] == "markdown" else latex)(table), nl=False)
+
+    return finish(
+        "compare", table.to_json(), table.diagnostics, ok=ok, as_json=as_json, show=printed
+    )
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    """The names of an option with commas between them."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 COMMANDS = (compare,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
+    from lawdsl.fitting.ensembles.kinds import EnsembleKind
     from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.language.law_changes import LawChanges
 
@@ -61,6 +64,11 @@ priors = click.option(
     show_default=True,
     help="Processes that share the fits of groups (--by), or of labels without common parameters. The "
     "result is the same for any number; --time-limit counts them together.",
+)
+@click.option(
+    "--ensemble",
+    metavar="KIND:MEMBERS",
+    help="Fit many times and predict by the median: bag:30, subbag:30, starts:30 or boost:30 (AdaBoost.R2).",
 )
 @fit_options("where", "starts")
 @click.option(
@@ -96,6 +104,7 @@ def fit(
     output: str | None,
     by: str | None,
     processes: int,
+    ensemble: str | None,
     options: Mapping[str, Any],
     start: tuple[str, ...],
     priors: tuple[str, ...],
@@ -118,6 +127,9 @@ def fit(
     With --by, each group of rows has its own fit, and the command prints one row for each. A group that
     cannot be fitted does not end the others.
 
+    With --ensemble, the law is also fitted to samples of the rows, and `lawdsl predict` gives the
+    median of these fits and their spread.
+
     The exit code is 1 if a fit is not trusted, or a group was not fitted; the file is written nevertheless.
     """
     postpone_unused_parts()
@@ -135,6 +147,7 @@ def fit(
     # before the fit, which may take minutes and would be lost
     if output:
         check_writable(Path(output))
+    kind = None if ensemble is None else _ensemble(ensemble, by, plot, processes)
     read = replace(changes, priors=priors).apply(load(law))
     if by is None and processes > 1 and not read.indexed:
         message = f"--threads share the fits of groups or labels, and `{read.name}` is one fit"
@@ -145,8 +158,9 @@ def fit(
     earlier = findings(read, symmetries_of(read), "error") if is_known else []
     print_diagnostics(earlier)  # before a search for values that may have no meaning
     cheaper = "fewer --starts or --resamples take less"
+    counted = "groups" if by else "members" if kind else "starts"
     with (
-        progress(quiet or as_json, "groups" if by else "starts") as report,
+        progress(quiet or as_json, counted) as report,
         cpu_limit(time_limit, "the fit", cheaper),
     ):
         starts = numbers(start, "--start") if start else _count(options["starts"])
@@ -154,6 +168,11 @@ def fit(
         if by is not None:
             groups = fit_groups(read, data, _columns(by), record, processes, report)
             return _finish_groups(groups, output, as_json, plot)
+        if kind is not None:
+            from lawdsl.fitting.ensembles.fit_ensemble import ensemble_with
+
+            result_of_many = ensemble_with(read, data, kind, record)
+            return _finish_ensemble(result_of_many, output, earlier, as_json)
         fitted_law = fit_with(read, data, record, processes)
         if isinstance(fitted_law, Fit):
             fitted_law = with_rival_laws(
@@ -183,6 +202,45 @@ def fit(
         plot=plot,
         record=fitted_law,
     )
+
+
+def _ensemble(text: str, by: str | None, plot: str | None, processes: int) -> EnsembleKind:
+    """The kind of an ensemble.
+
+    Raises:
+        click.UsageError: options of other fits.
+        LawdslError: an unknown kind.
+    """
+    from lawdsl.fitting.ensembles.kinds import parse_ensemble
+
+    if by is not None:
+        raise click.UsageError("--ensemble combines fits to the same rows: leave --by out")
+    if plot is not None:
+        raise click.UsageError("--plot draws one fit: leave it out, or --ensemble")
+    if processes > 1:
+        raise click.UsageError("the members of an ensemble share one process: leave --threads out")
+    return parse_ensemble(text)
+
+
+def _finish_ensemble(
+    ensemble: Ensemble, output: str | None, earlier: Sequence[Diagnostic], as_json: bool
+) -> int:
+    """Write and print an ensemble."""
+    from lawdsl.reporting.ensembles import show_ensemble
+    from lawdsl.reporting.terminal import console
+
+    if output:
+        ensemble.save(output)
+
+    def printed() -> None:
+        show_ensemble(ensemble, console())
+        if output:
+            print_message(f"wrote {output}")
+
+    ok = ensemble.verdict != "not trusted"
+    result = ensemble.to_json() if as_json else None
+    new_findings = [d for d in ensemble.diagnostics if d not in earlier]
+    return finish("fit", result, new_findings, ok=ok, as_json=as_json, show=printed)
 
 
 def _columns(by: str) -> tuple[str, ...]:

@@ -22,6 +22,14 @@ from lawdsl.cli.options import (
     table_option,
 )
 from lawdsl.cli.pairs import ASSIGNED, unread_pair
+from lawdsl.cli.predict_ensemble import (
+    HEADERS as SPREAD_HEADERS,
+    check_options,
+    has_members,
+    is_ensemble,
+    predicted_spread,
+    spread_document,
+)
 from lawdsl.cli.unknown_inputs import unknown_input
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import values_in
@@ -37,6 +45,7 @@ Predicted = TypeVar("Predicted")
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.data.table import Table
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
     from lawdsl.fitting.predicted_points import PredictedPoints
     from lawdsl.fitting.prediction_inputs import PredictionInputs
     from lawdsl.fitting.result import Fit
@@ -99,15 +108,22 @@ def predict(
     "± noise, run, law" are the three parts of this interval.
 
     A warning says when a prediction outside the fitted range is not known within 2 %.
+
+    For an ensemble (`lawdsl fit --ensemble`) the prediction is the median of its members, with the
+    standard deviation and the 5 % and 95 % quantiles over the members, which are not a confidence
+    interval.
     """
     from lawdsl.fitting.prediction_inputs import prediction_inputs
+    from lawdsl.reporting.ensembles import show_ensemble_predictions
     from lawdsl.reporting.predictions import show_predictions
     from lawdsl.reporting.terminal import console
 
     request = _requested_intervals(intervals, level, wrong)
 
-    def predicted(read: Fit | Fits) -> tuple[PredictionInputs, PredictedPoints]:
-        inputs = prediction_inputs(read)
+    def predicted(read: Fit | Fits | Ensemble) -> tuple[PredictionInputs, PredictedPoints]:
+        if has_members(read):
+            check_options(intervals, level, wrong, plot)
+        inputs = prediction_inputs(read.fit if has_members(read) else read)
         if not arguments:
             example = " ".join(f"{name}=VALUE" for name in inputs.variables)
             raise click.UsageError(f"give values, {example}, or a table")
@@ -117,7 +133,8 @@ def predict(
 
     read, (inputs, record) = _with_fit(fit, predicted)
     names, points, labels, predictions = record.names, record.points, record.labels, record.arrays
-    ends = HEADERS[1 : predictions.shape[-1]]
+    all_headers = SPREAD_HEADERS if has_members(read) else HEADERS
+    ends = all_headers[1 : predictions.shape[-1]]
     suffix = record.output.removeprefix(inputs.output)
     outputs = _output_headers(inputs, labels, [suffix, *(f" {end}" for end in ends)], names)
     values = predictions.reshape(len(points), len(outputs)).tolist()
@@ -132,7 +149,10 @@ def predict(
         if output:
             print_message(f"wrote {output}")
         else:
-            show_predictions(record, console())
+            show = show_ensemble_predictions if has_members(read) else show_predictions
+            show(record, console())
+        if has_members(read):
+            return
         for line in _widening_text(predictions, read, request).splitlines():
             print(line)
 
@@ -142,27 +162,36 @@ def predict(
         "rows": rows,
         "predictions": predictions[..., 0].tolist(),
         "labels": list(labels) or None,
-        "intervals": _document(predictions, read, request) if ends else None,
+        "intervals": None,
     }
+    if has_members(read):
+        result["spread"] = spread_document(read, predictions) if ends else None
+    elif ends:
+        result["intervals"] = _document(predictions, read, request)
     ending: dict[str, Any] = {"as_json": as_json, "show": printed, "plot": plot, "record": record}
     return finish("predict", result, record.warnings, ok=True, **ending)
 
 
 def _with_fit(
-    path: str, predicted: Callable[[Fit | Fits], Predicted]
-) -> tuple[Fit | Fits, Predicted]:
-    """A fit and what it predicts, with its law from the cache if it is there.
+    path: str, predicted: Callable[[Fit | Fits | Ensemble], Predicted]
+) -> tuple[Fit | Fits | Ensemble, Predicted]:
+    """A fit or an ensemble and what it predicts, with its law from the cache if it is there.
 
     Args:
         path: the path of the fit.
         predicted: the function from a fit to what it predicts.
     """
     from lawdsl.fitting.prediction_cache import keep, ready_fit
-    from lawdsl.fitting.storage import read
+    from lawdsl.fitting.storage import load, read
 
     text = None
     with suppress(OSError, ValueError):  # reported below
         text = read(Path(path))
+    if is_ensemble(text):
+        from lawdsl.fitting.ensembles.ensemble import Ensemble
+
+        ensemble = load(path, Ensemble.of_json, text)
+        return ensemble, predicted(ensemble)
     ready = None if text is None else ready_fit(text)
     if ready is not None:
         # a mistake is reported by the law itself, which knows more names and reasons; and where the
@@ -181,7 +210,7 @@ def _with_fit(
 
 
 def _record(
-    fit: Fit | Fits,
+    fit: Fit | Fits | Ensemble,
     inputs: PredictionInputs,
     arguments: Sequence[str],
     runs: str | None,
@@ -190,7 +219,7 @@ def _record(
     """The predictions of a fit at the values, or on the rows of the table, of a command line.
 
     Args:
-        fit: the fit.
+        fit: the fit, or the ensemble.
         inputs: the inputs of its predictions.
         arguments: NAME=VALUE, or a table and NAME=COLUMN.
         runs: a table of first runs of a domain, or None.
@@ -200,6 +229,7 @@ def _record(
     from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
 
     more = {"runs": runs} if runs else {}
+    single = fit.fit if has_members(fit) else fit
     is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
     pairs = arguments[1:] if is_table else arguments
     if is_table and len(arguments) > 1 and arguments[0] in inputs.variables:
@@ -218,7 +248,7 @@ def _record(
         names, suffix = _headers_with_units(data), PREDICTED
     else:
         given = bindings(pairs, lists=lambda _: True)
-        fitted = dict(fit.data.columns) if hasattr(fit, "data") else {}
+        fitted = dict(single.data.columns) if hasattr(single, "data") else {}
         columns = _points(inputs, given, fitted, measured=bool(runs))
         try:
             predictions, warnings = _predicted(fit, columns, more, request)
@@ -239,7 +269,7 @@ def _record(
         inputs.law,
         inputs.units,
         warnings,
-        _inputs_among(names, fit, inputs, pairs),
+        _inputs_among(names, single, inputs, pairs),
     )
 
 
@@ -371,13 +401,15 @@ class _IntervalRequest:
 
 
 def _predicted(
-    fit: Fit | Fits, table: Any, more: Mapping[str, str], request: _IntervalRequest
+    fit: Fit | Fits | Ensemble, table: Any, more: Mapping[str, str], request: _IntervalRequest
 ) -> tuple[Any, tuple[Diagnostic, ...]]:
     """The predictions of a fit, with the arrays of its band if there are intervals: an array of
     shape (points, arrays), or (points, labels, arrays); and the warnings.
     """
     import numpy as np
 
+    if has_members(fit):
+        return predicted_spread(fit, table, more, request.intervals is not False)
     wanted = fit.has_law_error if request.intervals is None else request.intervals
     if not wanted:
         values, warnings = fit.predict_with_warnings(table, **more)

@@ -15,6 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
+from lawdsl.data.table import Table
 from lawdsl.fitting.fit import in_one_step, without_priors
 from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_amplitude, is_whole
 from lawdsl.language.law_changes import LawChanges
@@ -155,11 +156,7 @@ def compare_with(
     if protocols.discrepancy is not None:
         check_amplitude(protocols.discrepancy)
     rows = read_table(table, options.columns)
-    changed = _with_settings_and_bounds(_load_laws(laws), changes)
-    changed = _with_determined([with_settings_of(law, rows) for law in changed], changes)
-    _check_starts(options.starts)
-    objective = _common_objective(changed, options)
-    changed, warnings = without_priors(changed, "comparisons")
+    changed, objective, warnings = read_laws(laws, rows, changes, options)
     if any(law.indexed for law in changed):
         by_label = compare_many(changed, rows, objective, protocols, options)
         parts = {
@@ -169,6 +166,31 @@ def compare_with(
         return replace(by_label, parts=parts)
     compared = compare_one(changed, rows, objective, protocols, options)
     return replace(compared, diagnostics=(*warnings, *compared.diagnostics))
+
+
+def read_laws(
+    laws: Law | str | Path | Sequence[Law | str | Path],
+    table: Table,
+    changes: LawChanges,
+    options: FitOptions,
+) -> tuple[list[Law], Objective, list[Diagnostic]]:
+    """The laws with their changes, the objective of all fits, and warnings.
+
+    Args:
+        laws: the laws, as for `compare`.
+        table: the rows, whose header may give settings.
+        changes: the changes of the laws.
+        options: the options of all fits.
+
+    Raises:
+        LawdslError: laws that cannot be compared.
+    """
+    changed = _with_settings_and_bounds(_load_laws(laws), changes)
+    changed = _with_determined([with_settings_of(law, table) for law in changed], changes)
+    _check_starts(options.starts)
+    objective = _common_objective(changed, options)
+    changed, warnings = without_priors(changed, "comparisons")
+    return changed, objective, warnings
 
 
 def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from lawdsl.comparing.compare_laws import compare_one
 from lawdsl.comparing.protocol_options import ProtocolOptions
@@ -22,6 +23,44 @@ from lawdsl.law.law import Law
 
 DEFAULT_LABEL_PROTOCOLS = ("all", "splits")
 """The default protocols: those of Ye et al. 2024, Table 1."""
+
+
+@dataclass(frozen=True)
+class LabelPart:
+    """The rows of one label, and the laws of these rows."""
+
+    label: str
+    laws: tuple[Law, ...]
+    table: Table
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Add the label to the place of errors of the block."""
+        try:
+            yield
+        except LawdslError as error:
+            diagnostics = [
+                replace(d, place=", ".join(filter(None, (self.label, d.place))))
+                for d in error.diagnostics
+            ]
+            raise LawdslError(diagnostics) from None
+
+
+@dataclass(frozen=True)
+class LabelParts:
+    """A table by label.
+
+    Attributes:
+        over: the set that the labels belong to; empty where all rows are fitted together.
+        parts: the rows of each label.
+        options: the options of the fits of these rows.
+        warnings: about measured variables.
+    """
+
+    over: str
+    parts: tuple[LabelPart, ...]
+    options: FitOptions
+    warnings: tuple[Diagnostic, ...]
 
 
 def compare_many(
@@ -44,6 +83,36 @@ def compare_many(
         LawdslError: laws that do not split the rows by the same labels, or a table or protocols
             that cannot be used.
     """
+    labels = label_parts(laws, table, options)
+    protocols = replace(protocols, names=protocols.names or DEFAULT_LABEL_PROTOCOLS)
+    parts: dict[str, Comparison] = {}
+    for number, part in enumerate(labels.parts):
+        part_options = replace(
+            labels.options, progress=scaled_progress(options.progress, number, len(labels.parts))
+        )
+        with part.place():
+            parts[part.label] = compare_one(
+                part.laws, part.table, objective, protocols, part_options
+            )
+    first = next(iter(parts), None)
+    if first is not None and labels.warnings:
+        with_warnings = (*labels.warnings, *parts[first].diagnostics)
+        parts[first] = replace(parts[first], diagnostics=with_warnings)
+    return Comparisons(labels.over, parts)
+
+
+def label_parts(laws: Sequence[Law], table: Table, options: FitOptions) -> LabelParts:
+    """Divide a table into the parts on which laws with index sets have no parameter in common.
+
+    Args:
+        laws: the laws.
+        table: the measurements of all labels.
+        options: the options of each fit.
+
+    Raises:
+        LawdslError: laws that do not split the rows by the same labels, or a table that cannot be
+            used.
+    """
     for law in laws:
         if not law.indexed:
             message = f"`{law.name}` has no index sets, `{_first_indexed(laws).name}` has"
@@ -59,7 +128,7 @@ def compare_many(
         )
         for law, (table_of_law, bindings, _) in zip(laws, measured, strict=True)
     ]
-    label_parts = [
+    labels_of_laws = [
         list(label_groups(law, labelled_table.instance))
         for law, labelled_table in zip(laws, labelled_tables, strict=True)
     ]
@@ -68,7 +137,7 @@ def compare_many(
         labelled_tables,
         [
             [tuple(label_part.values()) for label_part in laws_at_label]
-            for laws_at_label in label_parts
+            for laws_at_label in labels_of_laws
         ],
     )
     all_columns = {
@@ -76,11 +145,8 @@ def compare_many(
         for labelled_table in labelled_tables
         for name, column in labelled_table.columns.items()
     }
-    options = replace(options, columns=all_columns)
-    protocols = replace(protocols, names=protocols.names or DEFAULT_LABEL_PROTOCOLS)
-    parts: dict[str, Comparison] = {}
-    for number, label_part in enumerate(zip(*label_parts, strict=True)):
-        label = ", ".join(label_part[0].values())
+    parts = []
+    for label_part in zip(*labels_of_laws, strict=True):
         laws_at_label = [
             law.at_labels(replace(labelled_table.instance, at=law_labels))
             for law, labelled_table, law_labels in zip(
@@ -96,33 +162,13 @@ def compare_many(
             for labelled_table in rows_at_label
             for name, column in labelled_table.columns.items()
         }
-        part_options = replace(
-            options, progress=scaled_progress(options.progress, number, len(label_parts[0]))
-        )
-        try:
-            parts[label] = compare_one(
-                laws_at_label,
-                replace(rows_at_label[0], columns=columns),
-                objective,
-                protocols,
-                part_options,
-            )
-        except LawdslError as error:
-            diagnostics = [
-                replace(d, place=", ".join(filter(None, (label, d.place))))
-                for d in error.diagnostics
-            ]
-            raise LawdslError(diagnostics) from None
+        rows = replace(rows_at_label[0], columns=columns)
+        parts.append(LabelPart(", ".join(label_part[0].values()), tuple(laws_at_label), rows))
     declarations = laws[0].declarations
-    over = ", ".join(
-        declarations.indices[index].over for index in (label_parts[0][0] if label_parts[0] else ())
-    )
-    first = next(iter(parts), None)
+    indices = labels_of_laws[0][0] if labels_of_laws[0] else ()
+    over = ", ".join(declarations.indices[index].over for index in indices)
     warnings = dict.fromkeys(w for _, _, of_law in measured for w in of_law)
-    if first is not None and warnings:
-        with_warnings = (*warnings, *parts[first].diagnostics)
-        parts[first] = replace(parts[first], diagnostics=with_warnings)
-    return Comparisons(over, parts)
+    return LabelParts(over, tuple(parts), replace(options, columns=all_columns), tuple(warnings))
 
 
 def _with_measured(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import ComparisonEntry
@@ -23,6 +23,59 @@ from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, unit_text
 from lawdsl.proof.identifiability import freedom
+
+
+@dataclass(frozen=True)
+class ComparableRows:
+    """Laws and rows that are ready to be fitted.
+
+    Attributes:
+        data: the rows that all laws use.
+        entries: the laws.
+        plan: each protocol and its folds.
+        skipped: why default protocols are skipped.
+    """
+
+    data: CommonRows
+    entries: tuple[ComparisonEntry, ...]
+    plan: tuple[tuple[Protocol, list[Fold]], ...]
+    skipped: tuple[Diagnostic, ...]
+
+
+def comparable_rows(
+    laws: Sequence[Law],
+    table: Table,
+    objective: Objective,
+    protocols: ProtocolOptions,
+    options: FitOptions,
+) -> ComparableRows:
+    """Select the rows of a comparison, and divide them into folds.
+
+    Args:
+        laws: the laws.
+        table: the measurements.
+        objective: the objective of all fits.
+        protocols: the protocols, by default those that the data allow.
+        options: the options of each fit.
+
+    Raises:
+        LawdslError: laws, a table or protocols that cannot be used.
+    """
+    data = common_rows(laws, table, options, positive=objective.log, cost=protocols.cost)
+    problems = [
+        problem_of(law, law_columns, data.target, objective)
+        for law, law_columns in zip(laws, data.columns, strict=True)
+    ]
+    for law, problem in zip(laws, problems, strict=True):
+        too_few_rows = insufficient_data_errors(prepare(law), problem)
+        if too_few_rows:
+            raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
+    entries = [
+        ComparisonEntry(law, name, problem, freedom(law))
+        for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
+    ]
+    plan, skipped = _plan_folds(data, objective, protocols.names)
+    return ComparableRows(data, tuple(entries), tuple(plan), tuple(skipped))
 
 
 def compare_one(
@@ -44,20 +97,8 @@ def compare_one(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    data = common_rows(laws, table, options, positive=objective.log, cost=protocols.cost)
-    problems = [
-        problem_of(law, law_columns, data.target, objective)
-        for law, law_columns in zip(laws, data.columns, strict=True)
-    ]
-    for law, problem in zip(laws, problems, strict=True):
-        too_few_rows = insufficient_data_errors(prepare(law), problem)
-        if too_few_rows:
-            raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
-    entries = [
-        ComparisonEntry(law, name, problem, freedom(law))
-        for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
-    ]
-    plan, skipped = _plan_folds(data, objective, protocols.names)
+    rows = comparable_rows(laws, table, objective, protocols, options)
+    data, entries, plan = rows.data, rows.entries, rows.plan
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
 
@@ -95,7 +136,7 @@ def compare_one(
         ),
         objective=objective.name.replace("L", laws[0].output),
         rankings=tuple(rankings),
-        diagnostics=(*data.warnings, *skipped, *findings(rankings)),
+        diagnostics=(*data.warnings, *rows.skipped, *findings(rankings)),
         starts=int(options.starts),
         seed=int(options.seed),
     )

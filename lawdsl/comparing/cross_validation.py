@@ -43,7 +43,7 @@ class ComparisonEntry:
 
 
 def fit_and_score(
-    entry: ComparisonEntry, fold: Fold, seed: int, starts: int
+    entry: ComparisonEntry, fold: Fold, seed: int, starts: int, *, spread: bool = True
 ) -> tuple[FoldResult, Array]:
     """Fit a law on the rows of a fold, and score it on its test rows.
 
@@ -52,6 +52,7 @@ def fit_and_score(
         fold: the rows that are fitted, and the rows that are tested.
         seed: the seed of the starts.
         starts: the number of starts.
+        spread: whether to find how much equally good fits differ, which takes further fits.
 
     Returns:
         The result, and the loss of each test row, shape (test rows,): inf where the law could not
@@ -88,7 +89,7 @@ def fit_and_score(
         converged=solution.converged,
         not_identified=undetermined,
         spread=_score_range(entry.law, problem, test, solution, seed, starts)
-        if undetermined
+        if undetermined and spread
         else None,
         failed=f"it has no value on {undefined_count} of {len(row_losses)} tested rows"
         if undefined_count

@@ -38,6 +38,16 @@ def normal_quantile(p: Numbers) -> Any:
     return special.ndtri(p)
 
 
+def student_cdf(x: Numbers, dof: Numbers) -> Any:
+    """P(X <= x) for Student's t.
+
+    Args:
+        x: value.
+        dof: degrees of freedom.
+    """
+    return special.stdtr(dof, x)
+
+
 def student_quantile(p: Numbers, dof: Numbers) -> Any:
     """The x with P(X <= x) = p for Student's t.
 

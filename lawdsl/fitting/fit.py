@@ -99,7 +99,8 @@ def fit(
             needed within 2 %; the fit warns (F0141) if they are less precise.
         intervals: the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from
             the profile of the objective; or `bootstrap`, from fits to resampled rows or runs;
-            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.
+            `"auto"` is `delta`, or `profile` if a parameter lies on or near a bound, or if the law
+            is far from linear in its parameters.
         level: the confidence level of the intervals.
         resamples: the number of fits of a bootstrap.
         seed: the random seed of the starts and the resamples; the same seed gives the same fit.

@@ -70,7 +70,7 @@ def fit_many(
         TypeError: several tables together with `by`, or neither.
         ValueError: a number of processes that is not a whole number from 1.
     """
-    law, fit_options = _read_arguments(law, options)
+    law, fit_options = read_arguments(law, options, "fit_many")
     result = fit_groups(law, tables, as_texts(by), fit_options, processes, progress)
     warn(result_warnings(result), NotTrustedWarning)
     return result
@@ -135,8 +135,15 @@ def result_warnings(fits: FitsByGroup) -> list[Diagnostic]:
     return [Diagnostic(NOT_TRUSTED, message, "warning")]
 
 
-def _read_arguments(law: Law | str | Path, options: Mapping[str, Any]) -> tuple[Law, FitOptions]:
+def read_arguments(
+    law: Law | str | Path, options: Mapping[str, Any], function: str
+) -> tuple[Law, FitOptions]:
     """The changed law, and the options of each fit.
+
+    Args:
+        law: a law, or the name or path of one.
+        options: arguments of `fit`, and columns.
+        function: the name of the function that takes them, for messages.
 
     Raises:
         TypeError: an unknown argument.
@@ -147,7 +154,9 @@ def _read_arguments(law: Law | str | Path, options: Mapping[str, Any]) -> tuple[
     named = {name: x for name, x in options.items() if name not in CHANGES and name not in OPTIONS}
     for name, column in named.items():
         if not isinstance(column, str):
-            message = f"fit_many() got an unexpected argument {name!r}; a column is named by a text"
+            message = (
+                f"{function}() got an unexpected argument {name!r}; a column is named by a text"
+            )
             raise TypeError(message)
     columns = {**(options.get("columns") or {}), **named}
     read_law = law if isinstance(law, Law) else load(law)

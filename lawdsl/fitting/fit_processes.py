@@ -95,7 +95,7 @@ def fit_in_processes(
     return [result for result in results if result is not None]
 
 
-def _table(plain: Mapping[str, Any]) -> Table:
+def table_of(plain: Mapping[str, Any]) -> Table:
     """The table that `plain_table` describes."""
     with pa.ipc.open_stream(base64.b64decode(plain["cells"])) as reader:
         cells = reader.read_all()
@@ -117,15 +117,15 @@ def _results(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     options = FitOptions(**{**given, "where": tuple(given["where"]), "run": tuple(given["run"])})
     if "parts" in request:
         objective = objective_of(law, options)
-        parts = parts_of(law, _table(request["table"]), options)
+        parts = parts_of(law, table_of(request["table"]), options)
         for number in request["parts"]:
             yield fit_part(parts, number, objective).to_json()
         return
     for plain in request["tables"]:
-        yield fit_group(law, tuple(plain["labels"]), _table(plain), options).to_json()
+        yield fit_group(law, tuple(plain["labels"]), table_of(plain), options).to_json()
 
 
-def _say_time(path: Path) -> None:
+def say_time(path: Path) -> None:
     """Write the CPU time of this process to a file, again and again."""
     while True:
         path.write_text(repr(time.process_time()))
@@ -134,7 +134,7 @@ def _say_time(path: Path) -> None:
 
 def main() -> None:
     """Fit what standard input asks for; the argument is a file for the CPU time used."""
-    threading.Thread(target=_say_time, args=(Path(sys.argv[1]),), daemon=True).start()
+    threading.Thread(target=say_time, args=(Path(sys.argv[1]),), daemon=True).start()
     for result in _results(json.load(sys.stdin.buffer)):
         sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
         sys.stdout.flush()

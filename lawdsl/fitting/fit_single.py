@@ -391,7 +391,15 @@ def _precision_inputs(
     skipped_names = frozenset(
         name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
     )
-    return PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
+    return PrecisionInputs(
+        law,
+        problem,
+        theta,
+        uncertainty.covariance,
+        skipped_names,
+        on_bound,
+        uncertainty.intervals.method == "profile",
+    )
 
 
 def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagnostic]:

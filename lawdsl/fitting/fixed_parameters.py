@@ -50,9 +50,11 @@ def with_tied_intervals(
 ) -> Intervals:
     """The intervals, with those of tied parameters, and of those that follow from `identify`.
 
-    A monotone function of one parameter has its interval. One of several has, with delta intervals, the
-    error |∇g·F| of the delta method, F the factor of the covariance; it has none where a parameter
-    that it depends on has none.
+    A monotone function of one parameter has its interval. One of several has the error |∇g·F| of the
+    delta method, F the factor of the covariance, and with delta intervals the interval of that error;
+    with profiles, the distances of the ends of the parameters are combined as if they were errors, with
+    the correlations of the covariance (Zou and Donner (2008), Statistics in Medicine 27). It has none
+    where a parameter that it depends on has none, or with a bootstrap.
 
     Args:
         law: the law.
@@ -71,13 +73,37 @@ def with_tied_intervals(
             if _is_monotone(images):
                 errors[name] = abs(slope) * intervals.errors[part]
                 ends[name] = min(images[0], images[-1]), max(images[0], images[-1])
-        elif slopes and covariance is not None and intervals.method == "delta":
+        elif slopes and covariance is not None and intervals.method in ("delta", "profile"):
             gradient = np.array([[slopes.get(part, 0.0) for part in covariance.names]])
             error = float(covariance.errors(gradient)[0])
             half = covariance.quantile(intervals.level) * error
-            if np.isfinite(half):
-                errors[name], ends[name] = error, (value - half, value + half)
+            low, high = half, half
+            if intervals.method == "profile":
+                low, high = _combined_distances(values, intervals.ends, covariance, slopes)
+            if np.isfinite([half, low, high]).all():
+                errors[name], ends[name] = error, (value - low, value + high)
     return replace(intervals, errors=errors, ends=ends)
+
+
+def _combined_distances(
+    values: Mapping[str, float],
+    ends: Mapping[str, tuple[float, float]],
+    covariance: Covariance,
+    slopes: Mapping[str, float],
+) -> tuple[float, float]:
+    """The distances of both ends of a function of several parameters, from the ends of these."""
+    numbers = [covariance.names.index(part) for part in slopes]
+    matrix = covariance.covariance[np.ix_(numbers, numbers)]
+    size = np.sqrt(np.diag(matrix))
+    with np.errstate(all="ignore"):
+        correlations = matrix / np.outer(size, size)
+        below, above = np.array(
+            [[values[p] - ends[p][0], ends[p][1] - values[p]] for p in slopes]
+        ).T
+        slope = np.array(list(slopes.values()))
+        # a falling function has its lower end where its argument has the upper one
+        low, high = np.where(slope > 0, [below, above], [above, below]) * slope
+        return float(np.sqrt(low @ correlations @ low)), float(np.sqrt(high @ correlations @ high))
 
 
 def _tied(law: Law, values: Mapping[str, float]) -> Iterator[tuple[str, float, dict[str, float]]]:

@@ -178,8 +178,9 @@ class FitOptions:
         AUTO,
         "the method of intervals: `delta`, from the Jacobian at the fit; `profile`, from the "
         "profile of the objective; or `bootstrap`, from fits to resampled rows or runs; "
-        '`"auto"` is `delta`, or `profile` if a parameter lies on or near a bound.',
-        "Method for the intervals of the parameters; auto: delta, or profile near a bound.",
+        '`"auto"` is `delta`, or `profile` if a parameter lies on or near a bound, or if the law is '
+        "far from linear in its parameters.",
+        "Method for the intervals of the parameters; auto: delta, or profile where that is wrong.",
         choices=(AUTO, *METHODS),
         shown=True,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +36,19 @@ Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings abo
 
 
 @dataclass(frozen=True)
+class MemberOptions:
+    """How the members of an ensemble predict.
+
+    Attributes:
+        arrays: the number of arrays of a prediction.
+        predict: the function from a part, rows and their columns to the arrays, shape (arrays, rows).
+    """
+
+    arrays: int
+    predict: Callable[[Fit, Any, Mapping[str, str]], Array]
+
+
+@dataclass(frozen=True)
 class BandOptions:
     """The options of the requested intervals.
 
@@ -53,7 +66,7 @@ def predict_rows(
     table: Any,
     runs: Any,
     columns: Mapping[str, str],
-    options: BandOptions | None = None,
+    options: BandOptions | MemberOptions | None = None,
 ) -> Predicted:
     """Predict the rows of a table by the fits of a law with index sets.
 
@@ -62,10 +75,12 @@ def predict_rows(
         table: the table, as for `Fits.predict`.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        options: the options of the intervals; None for no intervals.
+        options: the options of the intervals, or of the members of an ensemble; None for the values
+            alone.
 
     Returns:
-        The values, or with intervals the arrays of `Band` in the order of BAND_ARRAYS: shape
+        The values, or with options the arrays of `Band` in the order of BAND_ARRAYS, or those of the
+        members: shape
         (arrays, rows) if the rows contain their labels or the law predicts one number, else
         (arrays, rows, labels); and the warnings.
 
@@ -93,7 +108,7 @@ def predict_rows(
         return values_of_rows, (*more, *warnings)
     if missing != list(declared.output.indices) or not fits.apart:
         raise LawdslError(no_labels(declared, missing[0], rows))
-    _check_covariances(fits.parts if options else ())
+    _check_covariances(fits.parts if isinstance(options, BandOptions) else ())
     predictions = [_predict_part(part, labelled_rows, {}, options) for part in fits.parts]
     part_warnings = _distinct_warnings(
         [(label_of(p), more) for p, (_, more) in zip(fits.parts, predictions, strict=True)]
@@ -105,10 +120,12 @@ def predict_rows(
     )
 
 
-def array_count(options: BandOptions | None) -> int:
+def array_count(options: BandOptions | MemberOptions | None) -> int:
     """The number of arrays of a prediction with these options."""
     if options is None:
         return 1
+    if isinstance(options, MemberOptions):
+        return options.arrays
     return len(BAND_ARRAYS if options.discrepancy else PLAIN_ARRAYS)
 
 
@@ -151,14 +168,14 @@ def _measured_values(
 
 
 def _predict_by_label_of_row(
-    fits: FitsRecord, labelled_rows: Labelled, options: BandOptions | None
+    fits: FitsRecord, labelled_rows: Labelled, options: BandOptions | MemberOptions | None
 ) -> Predicted:
     """The prediction of each row by the part of its label."""
     values = np.full((array_count(options), len(labelled_rows.table)), np.nan)
     of_parts = []
     parts = [(part, labelled_rows.rows_with(_labels_of_part(part))) for part in fits.parts]
     parts = [(part, has_label) for part, has_label in parts if has_label.any()]
-    _check_covariances([part for part, _ in parts] if options else ())
+    _check_covariances([part for part, _ in parts] if isinstance(options, BandOptions) else ())
     for part, has_label in parts:
         values[:, has_label], more = _predict_part(
             part, labelled_rows, _labels_of_part(part), options
@@ -193,13 +210,18 @@ def _labels_of_part(part: Fit) -> Mapping[str, str]:
 
 
 def _predict_part(
-    part: Fit, labelled_rows: Labelled, labels: Mapping[str, str], options: BandOptions | None
+    part: Fit,
+    labelled_rows: Labelled,
+    labels: Mapping[str, str],
+    options: BandOptions | MemberOptions | None,
 ) -> Predicted:
     """The prediction of the rows with some labels by one part."""
     rows = labelled_rows.keep(labels)
-    if options is None:
+    if not isinstance(options, BandOptions):
         values, warnings = part.predict_with_warnings(rows, **labelled_rows.columns)
         predictions = values[None]
+        if options is not None:
+            predictions = options.predict(part, rows, labelled_rows.columns)
     else:
         columns = labelled_rows.columns
         band = part.band_with_warnings(

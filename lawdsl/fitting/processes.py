@@ -25,6 +25,7 @@ from lawdsl.law.law import Law
 
 POLL_SECONDS = 0.1  # between two looks at what the processes have done
 MOST_PROCESSES = 1024
+FIT_PROCESSES = "lawdsl.fitting.fit_processes"
 
 
 def check_processes(processes: Any) -> None:
@@ -42,6 +43,7 @@ def run_processes(
     done: int,
     total: int,
     progress: Callable[[int, int], None] | None,
+    module: str = FIT_PROCESSES,
 ) -> list[list[Any]]:
     """Send each request to a process of its own, and wait for all of them.
 
@@ -50,6 +52,7 @@ def run_processes(
         done: the number of fits that are done already, for the progress.
         total: the number of all fits.
         progress: called with the number of fits done, and of all fits.
+        module: the module that each process runs.
 
     Returns:
         For each request the documents that its process has answered with.
@@ -62,7 +65,7 @@ def run_processes(
         running: list[_Process] = []
         try:
             for k, request in enumerate(requests):
-                running.append(_Process.started(Path(name) / str(k), request))
+                running.append(_Process.started(Path(name) / str(k), request, module))
             _wait(running, done, total, progress)
         finally:  # also when the time is up, or the command is interrupted
             for process in running:
@@ -78,8 +81,8 @@ class _Process:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def started(cls, folder: Path, request: bytes) -> _Process:
-        """Start a process that reads a request."""
+    def started(cls, folder: Path, request: bytes, module: str) -> _Process:
+        """Start a process of a module that reads a request."""
         folder.mkdir()
         (folder / "request").write_bytes(request)
         package = str(Path(__file__).resolve().parents[2])
@@ -92,7 +95,7 @@ class _Process:
             (folder / "errors").open("wb") as errors,
         ):
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "lawdsl.fitting.fit_processes", str(folder / "time")],
+                [sys.executable, "-P", "-m", module, str(folder / "time")],
                 stdin=request_file,
                 stdout=results,
                 stderr=errors,
@@ -129,7 +132,7 @@ class _Process:
         if code:
             errors = (self.folder / "errors").read_text(encoding="utf-8", errors="replace")
             last = "".join(errors.strip().splitlines()[-1:])
-            raise ChildProcessError(f"a process of fit_many ended with code {code}: {last}")
+            raise ChildProcessError(f"a process of fits ended with code {code}: {last}")
         return (self.folder / "results").read_text(encoding="utf-8").splitlines()
 
 

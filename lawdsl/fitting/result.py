@@ -447,7 +447,9 @@ class Fit(FitRecord, Presented, Exportable):
             for inflection in self.data.inflections
             if inflection.share in columns
             for d in below_inflection_findings(
-                inflection, np.ravel(np.asarray(columns[inflection.share], dtype=np.float64))
+                inflection,
+                np.ravel(np.asarray(columns[inflection.share], dtype=np.float64)),
+                self.data.ranges,
             )
         ]
 

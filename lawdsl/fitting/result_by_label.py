@@ -25,6 +25,7 @@ from lawdsl.fitting.prediction_bands import Band, law_error_amplitude
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
+    ENSEMBLE_SCHEMA,
     FITS_BY_GROUP_SCHEMA,
     FITS_SCHEMA,
     READERS,
@@ -311,6 +312,10 @@ def _either(content: Any) -> Fit | Fits:
     if isinstance(content, Mapping) and content.get("schema") == FITS_BY_GROUP_SCHEMA:
         message = "these are the fits of many groups, where one fit is expected"
         help = "choose a group in Python: lawdsl.FitsByGroup.load(FILE)[GROUP].save('fit.json')"
+        raise LawdslError(Diagnostic("F0108", message, help=help))
+    if isinstance(content, Mapping) and content.get("schema") == ENSEMBLE_SCHEMA:
+        message = "this is an ensemble of fits, where one fit is expected"
+        help = "`lawdsl predict` takes it; for other commands fit the law without --ensemble"
         raise LawdslError(Diagnostic("F0108", message, help=help))
     several = isinstance(content, Mapping) and content.get("schema") == FITS_SCHEMA
     return Fits.of_json(content) if several else Fit.of_json(content)

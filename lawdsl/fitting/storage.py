@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FIT_SCHEMA = 2
 FITS_SCHEMA = "fits 1"  # of a law with index sets
 FITS_BY_GROUP_SCHEMA = "fits by group 1"
+ENSEMBLE_SCHEMA = "ensemble 1"
 VERDICTS = ("trusted", "caution", "not trusted")
 MAX_FIT_BYTES = 32 * 2**20  # larger files are not read as fits
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)

@@ -43,7 +43,7 @@ def check_stored(fit: FitRecord, law: Law) -> None:
         LawdslError: F0108, with each inconsistency.
     """
     contradictions = [
-        *_domain_contradictions(fit, law),
+        *domain_contradictions(fit, law),
         *_fixed_contradictions(fit, law),
         *_sum_contradictions(fit, law),
         *_interval_contradictions(fit),
@@ -59,7 +59,7 @@ def check_stored(fit: FitRecord, law: Law) -> None:
         )
 
 
-def _domain_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
+def domain_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters outside of the domains that the law declares."""
     values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     point = {s.symbol: s.value for s in law.settings if s.value is not None}

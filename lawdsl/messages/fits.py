@@ -201,7 +201,8 @@ FITS: dict[str, Message] = {
         "a + b*x with x from 1e8 to 1e8 + 11, resamples cannot be fitted precisely enough for a "
         "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
-        "may, the density of the errors at 0, which intervals need, is not known.",
+        "may, the density of the errors at 0, which intervals need, is not known. A profile has no interval of a "
+        "parameter on a bound that depends on other parameters, nor where its search does not converge.",
     ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
@@ -231,7 +232,8 @@ FITS: dict[str, Message] = {
         "ratio (D-CPT, arXiv:2406.01375, appendix I.3). No values of the parameters let the law "
         "follow that, so what it predicts there is wrong the further it looks ahead. The warning "
         "is given below the upper end of the interval of the ratio. `lawdsl trends` shows what was "
-        "measured. Stay above it, or measure at shares nearer to it to know it better.",
+        "measured. Stay above it, measure at shares nearer to it to know it better, or fit a law that "
+        "rises with the tokens at small shares: dcpt.forgetting, in which the ratio is a parameter.",
     ),
     "F0130": Message(
         "parameters that the rows hardly determine",
@@ -239,7 +241,8 @@ FITS: dict[str, Message] = {
         "little, although predictions near the rows may be good. Measure more, further apart, or "
         "with less noise, or fit a law without the parameter. Of a parameter in which the law is "
         "linear, as A in A/N^alpha, the size depends on the unit of N: it is judged by alpha. Where the "
-        "interval is narrow only because another parameter is held on its bound, the table has none.",
+        "interval is narrow only because another parameter is held on its bound, the table has none. The "
+        "interval that is judged is that of the delta method; profile intervals beside it may be narrower.",
         (
             HEAD
             + "".join(
@@ -293,6 +296,18 @@ FITS: dict[str, Message] = {
         "a discrepancy outside 0 to 1",
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
+    ),
+    "F0170": Message(
+        "an unknown ensemble",
+        "An ensemble is a kind and a number of members: `bag:30` fits each member to rows drawn with "
+        "replacement, `subbag:30` to four fifths of the rows, `starts:30` to all rows from one random "
+        "start each, and `boost:30` to rows drawn by AdaBoost.R2, those with large errors more often.",
+    ),
+    "F0171": Message(
+        "samples of rows that could not be fitted",
+        "Each member of an ensemble is fitted to a sample of the rows. At some samples the law has no "
+        "value from any start, and the ensemble has fewer members. Samples without replacement "
+        "(subbag) have more different rows than those with it (bag, boost).",
     ),
     "F0156": Message(
         "a method of intervals that the loss does not allow",
@@ -358,7 +373,8 @@ COMPARISONS: dict[str, Message] = {
         "a law that failed in some folds",
         "It could not be fitted to the rows of the fold, most often because they are fewer than "
         "its parameters, or it has no value on rows that were held out. It ranks after the laws "
-        "that have a score in every fold; its mean scores are of the folds that are left.",
+        "that have a score in every fold; its mean scores are of the folds that are left. In a table "
+        "of scores (--table) it has no average.",
     ),
     "F0205": Message(
         "folds that do not determine every parameter",

@@ -80,7 +80,7 @@ FITTED: dict[str, Message] = {
     ),
     "F0138": Message(
         "priors that are not used",
-        "`lawdsl fit` and `fit` in Python use priors. Comparisons of laws, pipelines and the choice of "
+        "`lawdsl fit` and `fit` in Python use priors. Comparisons of laws, pipelines, ensembles and the choice of "
         "mixtures fit many times to parts of the rows, and use the rows alone; profile intervals by "
         "run do not take priors either. Ask for --intervals delta or bootstrap.",
     ),

@@ -49,6 +49,8 @@ class PrecisionInputs:
         covariance: their covariance.
         skipped: names of parameters on a bound, and of those in other findings.
         on_bound: names of parameters on a bound, which count as free in the covariance.
+        by_profile: whether the intervals of the fit are profiles, which differ from those that are
+            assessed here.
     """
 
     law: PreparedLaw
@@ -57,6 +59,7 @@ class PrecisionInputs:
     covariance: Covariance
     skipped: frozenset[str]
     on_bound: tuple[str, ...] = ()
+    by_profile: bool = False
 
 
 @np.errstate(all="ignore")  # a law may overflow at combined extremes
@@ -91,15 +94,17 @@ def weak_parameter_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
         return []
     ranges = ", ".join(f"{name} ({low:.3g} to {high:.3g})" for name, (low, high) in weak.items())
     message = f"the rows hardly determine {ranges}: {100 * INTERVAL_LEVEL:g} % intervals"
+    if fitted.by_profile:
+        message += " by the delta method"
     notes = design_cause_texts(fitted.law, fitted.problem, list(weak))
     if fitted.on_bound:
         bound = ", ".join(fitted.on_bound)
         message += f" with {bound} free"
         which = "its bound" if len(fitted.on_bound) == 1 else "their bounds"
-        notes = (
-            f"with {bound} held on {which} they would be narrower than the rows allow",
-            *notes,
-        )
+        narrower = f"with {bound} held on {which} they would be narrower than the rows allow"
+        if fitted.by_profile:
+            narrower = f"profile intervals keep {bound} within {which}, and may be narrower"
+        notes = (narrower, *notes)
     help = "measure more, and further apart, or fit a law without one of them"
     return [Diagnostic("F0130", message, "warning", notes=notes, help=help)]
 

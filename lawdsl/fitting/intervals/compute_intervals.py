@@ -16,22 +16,20 @@ from lawdsl.fitting.intervals.interval_method import (
     IntervalMethod,
     IntervalTask,
 )
+from lawdsl.fitting.intervals.linearisation import is_nearly_linear
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
-from lawdsl.fitting.intervals.near_bounds import is_near_bound
+from lawdsl.fitting.intervals.near_bounds import MAX_PROFILE_NUMBERS, is_near_bound
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
-from lawdsl.fitting.transforms import Transforms, to_free, without_coupled_limits
+from lawdsl.fitting.transforms import Transforms, without_coupled_limits
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
 # distance from a bound within which an end is not determined by the data
 END_ON_BOUND_DISTANCE = 1e-100
-# relative to half the width of the linearised interval: the end of a profile that is closer to the
-# fit was not found
-MIN_END_DISTANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,10 @@ def intervals(
     listed = [
         i for i in range(len(names)) if not (excluded[i] or np.isnan(low[i]) or np.isnan(high[i]))
     ]
+    # a method that finds no end says so itself
     has_finite_end = np.isfinite(low) | np.isfinite(high)
+    if method.on_bounds:
+        has_finite_end |= np.isnan(low) | np.isnan(high)
     without_end = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
     # a profile moves a parameter off its bound, where the others have no standard error
     has_errors = not (by_delta and method.on_bounds and on_bound.any())
@@ -154,23 +155,11 @@ def intervals(
 
 
 def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> bool:
-    """Whether the search found all ends, and no lower minimum: an end that coincides with the fit is
-    that of a search that did not converge.
-    """
+    """Whether the search found all ends, and no lower minimum."""
     if isinstance(ends, Diagnostic) or ends.lower is not None:
         return False
-    linearised, transforms = task.linearised, task.uncoupled.transforms
-    half = linearised.half_width * np.sqrt(np.diag(linearised.covariance))
-    searched = ~(task.on_bound | task.undetermined) & np.isfinite(half)
-    for i in np.flatnonzero(searched):
-        for end in (ends.low[i], ends.high[i]):
-            at_end = task.theta.copy()
-            at_end[i] = end
-            with np.errstate(all="ignore"):
-                distance = abs(to_free(transforms, at_end[None])[0, i] - linearised.free[i])
-            if distance < MIN_END_DISTANCE * half[i]:
-                return False
-    return True
+    searched = ~(task.on_bound | task.undetermined) & np.isfinite(task.linearised.variances)
+    return not np.any(searched & (np.isnan(ends.low) | np.isnan(ends.high)))
 
 
 def _lower_minimum_warning(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
@@ -183,7 +172,9 @@ def _lower_minimum_warning(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
 
 
 def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
-    """Whether a parameter on or near a bound calls for profile intervals, which must be possible."""
+    """Whether a parameter on or near a bound, or a law that is far from linear in its parameters,
+    calls for profile intervals, which must be possible.
+    """
     problem, fitted = task.problem, task.free
     if problem.objective.row.kinked or task.criterion is not None:
         return False
@@ -193,7 +184,20 @@ def _needs_profile(task: IntervalTask, covariance: Covariance) -> bool:
         return False
     residual = problem.residuals_of(problem.model.value(task.theta[None]))[0]
     noise = noise_of(problem, residual, fitted, task.groups)
-    rise = noise.square / noise.curvature / 2 * task.linearised.inflation
+    if problem.rows * problem.parameters > MAX_PROFILE_NUMBERS:
+        return False
+    linearised = task.linearised
+    excluded = task.on_bound | task.undetermined
+    if problem.penalty is None and not is_nearly_linear(
+        task.uncoupled,
+        linearised.free,
+        linearised.variances,
+        excluded,
+        linearised.half_width,
+        float(noise.dof),
+    ):
+        return True
+    rise = noise.square / noise.curvature / 2 * linearised.inflation
     return is_near_bound(
         problem,
         task.theta,

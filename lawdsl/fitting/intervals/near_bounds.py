@@ -62,8 +62,6 @@ def is_near_bound(
         half_width: of the intervals, in standard errors.
     """
     nearest = max(NEAR_ERRORS, half_width)
-    if problem.rows * problem.parameters > MAX_PROFILE_NUMBERS:
-        return False
     if np.any(on_bound):
         return True
     matrix = covariance.covariance

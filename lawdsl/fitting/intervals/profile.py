@@ -34,10 +34,15 @@ Array = NDArray[np.float64]
 MAX_PROFILE_EVALUATIONS = 12  # evaluations for one end
 # tolerance of an end, relative to the half width of the interval
 END_RTOL = 1e-3
+# relative to half the width of the linearised interval: an end that is closer to the fit was not
+# found
+MIN_END_DISTANCE = 0.02
 # largest distance of the next point from the fit, relative to the last one
 MAX_EXTENSION = 3.0
 # of an unconstrained parameter: further out the data determine no end
 MAX_PROFILE_FREE = 40.0
+# of an unconstrained parameter with a bound: longest predicted move from one point to the next
+MAX_PREDICTED_MOVE = 2.0
 # relative to the objective of the fit: an objective that is lower by more belongs to another
 # minimum
 LOWER_OBJECTIVE_RTOL = 1e-6
@@ -92,7 +97,15 @@ def profile(
     bounds = None if coupled is None else ConstrainedFit(problem, coupled, theta)
     # the ends by the delta method are the initial guess of the search
     width = np.sqrt(linearised.variances)
-    search = _EndSearch(problem, linearised.free, width, base, rise * linearised.inflation, bounds)
+    search = _EndSearch(
+        problem,
+        linearised.free,
+        width,
+        base,
+        rise * linearised.inflation,
+        bounds,
+        directions=_directions(linearised.covariance, len(theta)),
+    )
     searched = np.flatnonzero(~excluded)
     search.run(np.repeat(searched, 2), np.tile([-1.0, 1.0], len(searched)))
     low, high = search.low, search.high
@@ -119,6 +132,18 @@ def profile(
     better = lowest < base * (1 - LOWER_OBJECTIVE_RTOL) - problem.exact
     left_out = 0 if bounds is None else bounds.left_out
     return Profile(low, high, lower if better else None, left_out)
+
+
+def _directions(covariance: Array, parameters: int) -> Array:
+    """The moves of all unconstrained parameters for a unit move of each, by the linearised fit,
+    shape (parameters, parameters); 0 where the covariance is not known.
+    """
+    if not covariance.size:
+        return np.eye(parameters)
+    moves = (covariance / np.diag(covariance)).T
+    moves = np.where(np.isfinite(moves), moves, 0.0)
+    np.fill_diagonal(moves, 1.0)
+    return moves
 
 
 def _inside_bounds(problem: Problem, free: Array, rise: Array) -> dict[int, float]:
@@ -202,6 +227,8 @@ class _EndSearch:
         bounds: the problem with bounds that depend on other parameters, if there are any.
         widest: the distance beyond which the data do not determine an end; for a parameter without
             bounds, in half widths if these are above 1.
+        directions: how all parameters move with each, near the fit, shape (parameters, parameters);
+            None where the others stay.
     """
 
     def __init__(
@@ -213,12 +240,15 @@ class _EndSearch:
         rise: Array,
         bounds: ConstrainedFit | None = None,
         widest: float = MAX_PROFILE_FREE,
+        directions: Array | None = None,
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
         # without bounds the unconstrained value is the parameter itself, whose scale depends on its
         # unit
         unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
+        self.longest = np.where(unbounded, np.inf, MAX_PREDICTED_MOVE)
+        self.directions = np.eye(len(free)) if directions is None else directions
         self.rises = rise
         self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
         self.lowest, self.lowest_free = base, free
@@ -248,8 +278,12 @@ class _EndSearch:
         self.inside_root = np.zeros(len(side))
         self.outside = np.full(len(side), np.nan)
         self.outside_root = np.full(len(side), np.nan)
-        self.free = np.repeat(self.fit[None], len(side), axis=0)
+        # the profile at `inside`, from which the next point is predicted: a search that starts at a
+        # point with a large increase may stay in another valley, whose profile does not reach the fit
+        self.inside_free = np.repeat(self.fit[None], len(side), axis=0)
         self.end = self.centre + self.away
+        self.last_free = self.inside_free.copy()
+        self.was_small = np.zeros(len(side), dtype=bool)
         self.going = np.arange(len(side))
         for _ in range(MAX_PROFILE_EVALUATIONS):
             if not self.step():
@@ -271,9 +305,20 @@ class _EndSearch:
         going = self.going
         if not len(going):
             return False
-        start = self.free[going]
-        start[np.arange(len(going)), self.number[going]] = self.centre[going] + self.away[going]
+        start = self._predicted(going)
         reached, losses = self._least(start, self.number[going])
+        # before values are rejected, another valley is tried: that of the last point, wherever it is
+        outside = np.flatnonzero(~(losses - self.base <= self.rise[going] * (1 + 2 * END_RTOL)))
+        if len(outside):
+            other = self.last_free[going[outside]]
+            rows = np.arange(len(outside))
+            numbers = self.number[going[outside]]
+            other[rows, numbers] = start[outside, numbers]
+            other, other_losses = self._least(other, numbers)
+            lower = other_losses < losses[outside]
+            reached[outside[lower]], losses[outside[lower]] = other[lower], other_losses[lower]
+        found = np.isfinite(losses)
+        self.last_free[going[found]] = reached[found]
         if np.min(losses) < self.lowest:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
@@ -281,14 +326,20 @@ class _EndSearch:
         # a point without a value is treated as far beyond the end, so that the bracket closes
         # towards the fit
         root = np.where(np.isfinite(root), root, 1e6)
-        usable = np.isfinite(losses)
-        self.free[going[usable]] = reached[usable]
         self.end[going] = self.centre[going] + self.away[going]
         small = root < 1
         self.inside[going[small]] = self.away[going[small]]
         self.inside_root[going[small]] = root[small]
+        self.inside_free[going[small]] = reached[small]
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
+        # Illinois: a side that stays twice counts half, as its profile is far from the secant
+        twice = small == self.was_small[going]
+        kept = going[twice & small]
+        self.outside_root[kept] = 1 + (self.outside_root[kept] - 1) / 2
+        kept = going[twice & ~small]
+        self.inside_root[kept] = 1 - (1 - self.inside_root[kept]) / 2
+        self.was_small[going] = small
         # the last secant through the fit costs nothing and yields the remaining digits
         done = np.abs(root - 1) <= END_RTOL
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
@@ -297,6 +348,20 @@ class _EndSearch:
         self._next(going)
         self.going = going[~(done | unbounded)]
         return True
+
+    def _predicted(self, going: NDArray[np.int64]) -> Array:
+        """Starts at the next points: linear continuation of the profile from the fit through its
+        last point inside the interval.
+        """
+        numbers, rows = self.number[going], np.arange(len(going))
+        inside, last = self.inside[going], self.inside_free[going]
+        steps = (self.away[going] - inside)[:, None]
+        with np.errstate(all="ignore"):
+            secant = (last - self.fit) / inside[:, None]
+        slopes = np.where((inside == 0)[:, None], self.directions[numbers], secant)
+        start = last + np.clip(slopes * steps, -self.longest, self.longest)
+        start[rows, numbers] = self.centre[going] + self.away[going]
+        return start
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
         """Minimise over all unconstrained parameters but one; return points and objectives."""
@@ -340,6 +405,46 @@ class _EndSearch:
         self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
 
 
+def _without_unfound_ends(task: IntervalTask, found: Profile) -> tuple[Array, Array]:
+    """The ends, nan where an end coincides with the fit: that of a search that did not converge."""
+    linearised, transforms = task.linearised, task.uncoupled.transforms
+    half = linearised.half_width * np.sqrt(linearised.variances)
+    low, high = found.low.copy(), found.high.copy()
+    for i in np.flatnonzero(~(task.on_bound | task.undetermined) & np.isfinite(half)):
+        for ends in (low, high):
+            at_end = task.theta.copy()
+            at_end[i] = ends[i]
+            with np.errstate(all="ignore"):
+                distance = abs(to_free(transforms, at_end[None])[0, i] - linearised.free[i])
+            if distance < MIN_END_DISTANCE * half[i]:
+                ends[i] = np.nan
+    return low, high
+
+
+def _notes_on_missing_intervals(task: IntervalTask, low: Array, high: Array) -> list[Diagnostic]:
+    """Warnings that name the parameters without an interval, and say why."""
+    missing = (np.isnan(low) | np.isnan(high)) & ~task.undetermined
+    coupled = np.array([t.coupled for t in task.problem.transforms]) & task.on_bound
+    notes = []
+    for chosen, cause, help in (
+        (
+            missing & ~task.on_bound,
+            "the search for its ends did not converge",
+            "compare with --intervals bootstrap or delta, or measure more",
+        ),
+        (
+            missing & coupled,
+            "on a bound that depends on other parameters",
+            "--tie the parameter to its bound, for the interval that it has there",
+        ),
+    ):
+        names = ", ".join(task.names[i] for i in np.flatnonzero(chosen))
+        if names:
+            message = f"no profile interval of {names}: {cause}"
+            notes.append(Diagnostic("F0122", message, "warning", help=help))
+    return notes
+
+
 def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
     if task.problem.penalty is not None and task.groups is not None:
         # by runs the increase of the objective at an end differs between parameters
@@ -348,15 +453,16 @@ def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
         return Diagnostic("F0138", message, "warning", help=help)
     level, groups = task.options.level, task.groups
     ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem)
-    notes: tuple[Diagnostic, ...] = ()
+    low, high = _without_unfound_ends(task, ends)
+    notes = _notes_on_missing_intervals(task, low, high)
     if ends.left_out:
         message = (
             f"{ends.left_out:,} sets of active bounds were not tried: intervals by profile may be "
             "too narrow"
         )
         help = "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
-        notes = (Diagnostic("F0122", message, "warning", help=help),)
-    return IntervalEnds(task.linearised.errors, ends.low, ends.high, ends.lower, notes=notes)
+        notes.append(Diagnostic("F0122", message, "warning", help=help))
+    return IntervalEnds(task.linearised.errors, low, high, ends.lower, notes=tuple(notes))
 
 
 METHOD = IntervalMethod(_profile_ends, on_bounds=True)

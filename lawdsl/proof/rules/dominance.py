@@ -16,6 +16,7 @@ import sympy as sp
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.text import text
 from lawdsl.proof.rules.am_gm import am_gm
+from lawdsl.proof.rules.monotone import is_strictly_monotone
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, at_zero
 from lawdsl.proof.signs.monomials import expand_products, log_slope, merge_bases
@@ -155,7 +156,8 @@ def supremum(
     for symbol in signs.movable(ratio):
         if (only is not None and symbol not in only) or symbol not in ratio.free_symbols:
             continue
-        sign = signs.sign(log_slope(signs, ratio, symbol))
+        slope = log_slope(signs, ratio, symbol)
+        sign = signs.sign(slope)
         domain = signs.box.range(symbol)
         if sign.within(Sign.NONNEGATIVE):
             end, infinite_end = domain.upper, sp.oo
@@ -171,13 +173,14 @@ def supremum(
                 limit = at_zero(signs, ratio, symbol)
         if limit is None:
             continue
-        signs.use(symbol)
-        ratio = merge_bases(signs, limit)
         closed = end is not None and end.closed
-        if not closed and sign.definite:
-            attained = False  # it changes all the way, and does not get there
+        # it changes all the way, and does not get there; at x = 0, x·∂log(ratio)/∂x is 0
+        if not closed and (sign.definite or is_strictly_monotone(signs, slope, symbol)):
+            attained = False
         elif not closed and sign != Sign.ZERO and attained:
             attained = None  # it may have stopped changing before the end
+        signs.use(symbol)
+        ratio = merge_bases(signs, limit)
         coordinate = infinite_end if end is None else end.value
         corner.append((symbol, coordinate))
     required = set(only) if only is not None else set()

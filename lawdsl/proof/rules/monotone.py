@@ -158,7 +158,7 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
             direction, ends = "falls", (upper, lower)
         else:
             continue
-        strict = slope.definite or _is_strictly_monotone(signs, change, symbol)
+        strict = slope.definite or is_strictly_monotone(signs, change, symbol)
         for (end, side), bound in zip(ends, ("least", "greatest"), strict=True):
             extremum = _at_end(signs, e, symbol, end, side)
             if bound == "greatest":
@@ -170,9 +170,15 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
     return None
 
 
-def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
+def is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
     """Whether a derivative of one sign is 0 at most at the ends of the range, or at isolated
-    points: then the function is strictly monotone."""
+    points: then the function is strictly monotone.
+
+    Args:
+        signs: the signs on the box.
+        slope: the derivative, or a positive multiple of it, which may be 0 at an end.
+        symbol: the symbol of the derivative.
+    """
     if has_isolated_zeros(signs, slope, symbol):
         return True
     ends = [face for face in closed_faces(signs.box, symbol) if face.symbol == symbol]

@@ -22,6 +22,7 @@ from lawdsl.reporting.documents.blocks import (
 from lawdsl.reporting.documents.recorder import Recorder, recorded
 from lawdsl.reporting.documents.render_html import notebook_html
 from lawdsl.reporting.documents.render_text import text_of
+from lawdsl.reporting.ensembles import show_ensemble
 from lawdsl.reporting.fits import show_fits
 from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
 from lawdsl.reporting.pipelines import show_pipeline
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
     from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
@@ -116,6 +118,10 @@ def _fits(fits: Fits) -> tuple[Block, ...]:
 
 def _fits_by_group(fits: FitsByGroup) -> tuple[Block, ...]:
     return (*recorded(show_fits_by_group, fits), *_findings(findings_by_group(fits)))
+
+
+def _ensemble(ensemble: Ensemble) -> tuple[Block, ...]:
+    return (*recorded(show_ensemble, ensemble), *_findings(ensemble.diagnostics))
 
 
 def _check(check: Check) -> tuple[Block, ...]:
@@ -201,6 +207,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Fit": _fit,
     "Fits": _fits,
     "FitsByGroup": _fits_by_group,
+    "Ensemble": _ensemble,
     "Check": _check,
     "Verdict": _verdict,
     "Comparison": _comparison,

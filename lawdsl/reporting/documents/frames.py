@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
     from lawdsl.data.trends.result import Trends
     from lawdsl.designing.runs.records import Design
+    from lawdsl.fitting.ensembles.ensemble import Ensemble
     from lawdsl.fitting.fits_by_group import FitsByGroup
     from lawdsl.fitting.prediction_bands import Band
     from lawdsl.fitting.result import Fit
@@ -79,6 +80,18 @@ def _parameters_by_label(fits: Fits) -> Columns:
         for name, values in table.items():
             joined[name] += values
     return joined
+
+
+def _members(ensemble: Ensemble) -> Columns:
+    """One row for each member: its label, weight and parameters."""
+    rows = []
+    for part in ensemble.parts:
+        for number, (member, weight) in enumerate(zip(part.members, part.weights, strict=True)):
+            label: dict[str, Any] = {"label": part.label} if part.label else {}
+            values = dict(zip(part.parameters, member, strict=True))
+            rows.append({**label, "member": number, "weight": weight, **values})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _groups_of_fits(fits: FitsByGroup) -> Columns:
@@ -263,6 +276,7 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Fit": _parameters,
     "Fits": _parameters_by_label,
     "FitsByGroup": _groups_of_fits,
+    "Ensemble": _members,
     "Check": _claims,
     "Verdict": lambda verdict: _verdicts([verdict]),
     "Comparison": _standings,

@@ -1,0 +1,1 @@
+"""Law + table -> Ensemble: many fits of one law to resampled rows, combined by their median."""
