@@ -285,6 +285,12 @@ PLANTED = {
         lambda T, alpha2, s2, alpha3, s3, beta2: alpha2 * T**s2 + alpha3 * T**s3 + beta2,
         "dL_general",
     ),
+    "cmr.general_apart": Planted(
+        {"T": LOTS},
+        {"alpha2": 0.3, "s2": 0.4, "alpha3": -0.05, "gap": 0.5, "beta2": -0.2},
+        lambda T, alpha2, s2, alpha3, gap, beta2: alpha2 * T**s2 + alpha3 * T ** (s2 + gap) + beta2,
+        "dL_general",
+    ),
     "cmr.domain_by_ratio": Planted(
         {"T": LOTS},
         {"alpha1[i]": -0.12, "s1[i]": 0.3, "beta1[i]": 0.05},

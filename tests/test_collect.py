@@ -32,6 +32,7 @@ from lawdsl.data.read import read_table
 from lawdsl.runners.run.model_facts import Experts
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.tables import collect as collecting
+from lawdsl.runners.tables.checkpoint_sampling import read_sampling
 from lawdsl.runners.tables.collect import RunsTable, collect
 from lawdsl.runners.tables.files import write_table
 
@@ -134,6 +135,23 @@ def test_step_0_stands_in_columns_of_its_own_and_in_rows_if_asked_for(ran):
     differences = np.subtract(of_run(table, label, "L_code"), first)
     assert of_run(table, label, "dL_code") == list(differences)
     assert table.notes[1] == whole.notes[1] == "setting D_min = 160 unit token"
+
+
+def test_a_method_of_sampling_thins_each_run_and_leaves_d_min_and_k_alone(ran, tmp_path: Path):
+    path = ran(TEXT + '[table]\ndlc = {model = "small", shares = {code = 1}, steps = 5}\n')
+    dense = collect([path])
+    table = collect([path], step_0=True, sampling=read_sampling("sparse:every=10"))
+    assert of_run(table, "small_code=1_seed=1", "step") == [0, 10, 20]
+    assert table.rows == 6 * 3 and (table.sampled_from, dense.sampled_from) == (6 * 5, None)
+    assert "sampled: sparse:every=10, 18 of 30 evaluations" in table.notes
+    assert dense.notes[-1] == table.notes[-1] == "setting D_min = 160 unit token"
+    assert set(column(table, "k1")) == set(column(dense, "k1")) != {None}
+
+    words = ["collect", str(path), "-o", str(tmp_path / "thin.csv"), "--sample"]
+    said = CliRunner().invoke(cli, [*words, "M2:every=10"])
+    assert said.exit_code == 0 and "12 of 24 evaluations of 6 runs" in said.output
+    refused = CliRunner().invoke(cli, [*words, "M2"])
+    assert "R0806" in str(refused.exception) and "every 25 steps" in str(refused.exception)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "sqlite"])

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import lawdsl
-from lawdsl import proof
 from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.language import library
 from lawdsl.law.law import Law
 from lawdsl.messages.table import DATA, LANGUAGE, MESSAGES
+from lawdsl.proof.check import check
 from lawdsl.proof.identifiability import findings, freedom
 
 HOUSE = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ def codes(text: str) -> list[str]:
             return [d.code for d in read(Text("example.law", text), Path())[1]]
         declarations, found = library.declared(Text("example.law", text), Path())
         if not (declarations.indices or declarations.identities):
-            found += proof.check(Law(declarations)).warnings
+            found += check(Law(declarations)).warnings
     except LawdslError as error:
         found = list(error.diagnostics)
     return [d.code for d in found]

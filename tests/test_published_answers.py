@@ -57,22 +57,50 @@ def same(one: sp.Expr, other: sp.Expr) -> bool:
 # ---- what ships
 
 QUESTIONS = [
+    "batch.fewest_steps",
     "chinchilla.allocation",
+    "chinchilla.inference",
     "chinchilla.smallest_model",
     "chinchilla.tokens_for_loss",
     "cmr.critical_ratio",
     "cmr.general_peak",
     "cmr.ratio_at",
+    "cmr.turn",
     "cmr.turning_point",
     "cmr.turning_points",
+    "cmr.volume_for",
+    "context.shortest",
     "dcpt.allocation",
     "dcpt.limited_data",
     "dcpt.tokens_for_loss",
     "dcpt.tradeoff",
     "dcpt.tradeoff_forgetting",
+    "diloco.replicas",
+    "distill.break_even",
+    "distill.teacher",
+    "downstream.budget",
+    "finetune.crossing",
+    "forgetting.most_tokens",
+    "kaplan.fewest_steps",
+    "lr.best",
     "mixing.best",
     "mixing.best_supplied",
     "mixing.critical_share",
+    "mixture.near",
+    "moe.experts",
+    "moe.granularity",
+    "multilingual.more_languages",
+    "overtrain.furthest",
+    "parallel.smallest",
+    "precision.allocation",
+    "precision.best_tokens",
+    "repeated.allocation",
+    "rl.speed_up",
+    "rl.stop_best_of_n",
+    "rl.stop_rl",
+    "schedule.drop",
+    "testtime.samples",
+    "vocab.size",
 ]
 
 
@@ -87,7 +115,7 @@ def test_a_question_says_where_it_comes_from_and_what_it_asks(name: str):
     written = CliRunner().invoke(cli, ["fmt", "--check", str(path)], standalone_mode=False)
 
     assert warnings == [] and written.return_value in (0, None)
-    assert any("arXiv:" in source for source in found.sources)
+    assert any("arXiv:" in source or "released code" in source for source in found.sources)
     assert all(s.doc for kind in ("given", "unknown", "setting") for s in found.of_kind(kind))
     assert all(c.doc for c in found.constraints)
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from lawdsl.cli import cli
 from lawdsl.data.read import read_table
 from lawdsl.runners.sweeps.sweep import read_sweep
 
@@ -106,6 +108,96 @@ def test_the_sweeps_of_the_loop_are_the_runs_that_its_page_tells_of():
     candidates = [s for cell in grid.cells for s in grid.stages_of(cell) if not s.branch_steps]
     assert len(candidates) == 81
     assert max(stage.training.steps for stage in candidates) == 400
+
+
+def test_the_sweep_of_checkpoints_has_as_many_evaluations_as_the_paper():
+    recipe = ROOT / "runners" / "recipes" / "checkpoints"
+    base, grid = read_sweep(recipe / "base.toml"), read_sweep(recipe / "sweep.toml")
+    assert set(grid.models) == set(base.models) == {"5k", "20k", "80k"}
+    stages = [stage for cell in grid.cells for stage in grid.stages_of(cell)]
+    assert {len(stage.evaluate) - 1 for stage in stages} == {200} and len(stages) == 15
+
+
+def test_documents_of_the_checkpoints_are_short_and_whole():
+    from lawdsl.runners.recipes.checkpoints.collect_text import documents
+
+    text = "\n\n".join(f"{i} " + "word " * 40 for i in range(11))
+    pieces = list(documents(text))
+    assert "\n\n".join(pieces) == text
+    assert [len(piece.split("\n\n")) for piece in pieces] == [2, 2, 2, 2, 2, 1]
+
+
+def test_checkpoints_of_an_exact_law_predict_the_held_out_share_exactly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """The four tables of one set of runs, of which each determines the law."""
+    from lawdsl.runners.recipes.checkpoints import held_out
+
+    lines = [
+        "run,step,N,D,r_code,r_general,L_code,L_general,L_unfiltered,se_code,se_general,se_unfiltered"
+    ]
+    for size in (5e6, 2e7, 8e7):
+        for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+            for step in range(2, 41, 2):
+                tokens = step * 1e6
+                losses = [
+                    1
+                    + 0.1 * (size / 1e9) ** -0.3
+                    + 0.2 * r**1.5 * (tokens / 1e9) ** -0.2
+                    + 0.4 / (r + 0.2)
+                    for r in (share, 1 - share)
+                ]
+                cells = [size, tokens, share, 1 - share, *losses, losses[0] + 0.1, 0.01, 0.01, 0.02]
+                lines.append(f"{size}-{share},{step}," + ",".join(map(repr, cells)))
+    (tmp_path / "runs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    paths = [tmp_path / f"{method}.csv" for method in ("M1", "M2", "M3", "M4")]
+    for path in paths:
+        command = ["collect", str(tmp_path / "runs.csv"), "--sample", path.stem, "-o", str(path)]
+        assert CliRunner().invoke(cli, command).exit_code == 0
+    monkeypatch.setattr(held_out, "STARTS", 4)  # an exact law has one minimum, which is found soon
+    held_out.main(paths)
+    printed = capsys.readouterr().out
+    rows = [line.split() for line in printed.splitlines()]
+    errors = {
+        (row[0], row[1]): float(row[5])
+        for row in rows
+        if row and row[0] in ("M1", "M2", "M3", "M4")
+    }
+    assert len(errors) == 9  # two losses by four methods, and one without the filter
+    assert max(errors.values()) < 3e-3  # losses are 1.9 to 3.7
+    assert re.search(r"L_unfiltered \S+ ± 0.0200 nat/token", printed)
+
+
+@pytest.mark.slow
+def test_the_checkpoints_recipe_goes_from_text_to_errors_of_four_methods(tmp_path: Path):
+    """With runs of fewer steps."""
+    recipe = copy_of_recipe(tmp_path, "checkpoints", "base.toml", "sweep.toml")
+    made = tmp_path / "made"
+    made.mkdir()
+    for name, steps in (("base", 40), ("sweep", 60)):
+        text = (recipe / f"{name}.toml").read_text(encoding="utf-8")
+        text = re.sub(r"^steps = \d+", f"steps = {steps}", text, flags=re.M)
+        (made / f"{name}.toml").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        ["sh", str(recipe / "make.sh"), str(made)],
+        env={**os.environ, "PATH": tools_in(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {path.stem: read_table(path) for path in made.glob("M?.csv")}
+    # 60 evaluations: every one; every 5th; every 4th until 36 and every 8th after it, and the last
+    assert {name: len(rows[name]) / 15 for name in ("M1", "M2", "M3")} == {
+        "M1": 60,
+        "M2": 12,
+        "M3": 12,
+    }
+    assert 15 * 12 < len(rows["M4"]) < 15 * 60
+    selection = json.loads((made / "validation/code/selection.json").read_text(encoding="utf-8"))
+    assert len(selection["models"]) == 3 and 0 < selection["dropped"] <= 5
+    filtered, whole = (rows["M1"].numbers(f"L_{name}").mean() for name in ("code", "unfiltered"))
+    assert filtered < whole  # what all models find unlikely is not in it
+    assert len(re.findall(r"^M\d +(?:general|code|unfiltered) ", done.stdout, re.M)) == 9
 
 
 def test_prose_is_collected_without_examples(tmp_path: Path):

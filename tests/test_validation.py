@@ -331,10 +331,25 @@ def test_what_one_model_likes_is_kept_and_what_none_likes_is_dropped(world: Path
     assert found["models"][0]["perplexity"]["median"] < found["models"][0]["threshold"]
 
 
+def test_a_whole_corpus_is_filtered_by_the_word_all(world: Path, tmp_path: Path):
+    given = ["--samples", "all", "--keep", "all", *models(world, "one", "two", "digits")]
+    done = run(world, tmp_path / "set", *given, "--json")
+    answer = json.loads(done.output)
+    found = answer["result"]
+    assert answer["diagnostics"] == []
+    assert (found["wanted"]["samples"], found["wanted"]["keep"]) == (None, None)
+    assert found["kept"] == found["left"] == found["samples"] - found["dropped"] == GOOD + 2
+    assert len(documents(tmp_path / "set")) == found["kept"]
+
+    refused = run(world, tmp_path / "other", "--keep", "most")
+    assert "'most' is neither a positive number nor `all`" in str(refused.exception)
+
+
 @pytest.mark.parametrize(
     ("losses", "worst", "keep", "kept", "dropped"),
     [
         ([[1, 9, 2, 8]], "1/2", 9, (0, 2), (1, 3)),
+        ([[1, 9, 2, 8]], "1/2", None, (0, 2), (1, 3)),
         ([[1, 9, 2, 8], [9, 8, 1, 2]], "1/2", 9, (0, 2, 3), (1,)),
         ([[1, 9, 2, 8], [9, 8, 1, 2]], "1/2", 2, (0, 2), (1,)),
         ([[1, 9], [9, 1]], "1/2", 9, (0, 1), ()),
@@ -346,7 +361,7 @@ def test_what_one_model_likes_is_kept_and_what_none_likes_is_dropped(world: Path
 def test_samples_are_dropped_that_all_models_have_among_their_worst(
     losses: list[list[float]],
     worst: str,
-    keep: int,
+    keep: int | None,
     kept: tuple[int, ...],
     dropped: tuple[int, ...],
 ):

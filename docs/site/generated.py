@@ -11,7 +11,7 @@ import click
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.language.library import pipeline, question, read, shipped
-from lawdsl.language.pipelines import Pipeline
+from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.questions import Question
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.law_error import wrong
+from lawdsl.cli.laws import laws_of_family
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -99,6 +100,11 @@ OF_TABLE = {
     show_default=True,
     help="With --table: how it is printed.",
 )
+@click.option(
+    "--family",
+    metavar="NAME",
+    help="Add the shipped laws of a family that the columns of DATA can feed; see `lawdsl laws`.",
+)
 @wrong
 @options_of_each_fit("where", "run")
 @time_limit(3600.0, "all fits")
@@ -111,6 +117,7 @@ def compare(
     protocols: tuple[str, ...],
     cost: str | None,
     as_table: bool,
+    family: str | None,
     wrong: float | None,
     options: Mapping[str, Any],
     time_limit: float,
@@ -155,9 +162,11 @@ def compare(
     from lawdsl.reporting.terminal import console
 
     names = [a for a in arguments if "=" not in a]
-    if len(names) < 2:
+    if len(names) < 2 and (family is None or not names):
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
+    if family is not None:
+        laws += [name for name in laws_of_family(family, data) if name not in laws]
     given = [name for name, value in (("--cost", cost), ("--wrong", wrong)) if value is not None]
     if given and not any(protocol.strip().startswith("largest") for protocol in protocols):
         message = f"{given[0]} concerns the largest runs: add --protocol largest:cost"

@@ -26,7 +26,7 @@ from lawdsl.core.output_files import check_writable, writing
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
-    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.language.pipeline_records import Pipeline
     from lawdsl.pipelines.result import PipelineResult
 
 
@@ -39,7 +39,14 @@ if TYPE_CHECKING:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="The value of an input, or of a setting of the pipeline or its laws.",
+    help="The value of an input, or of a setting of the pipeline or its laws; several of one that "
+    "only questions use: NAME=50,100.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Run all steps for each value of this column, such as the size of the model.",
 )
 @click.option(
     "-o",
@@ -69,6 +76,7 @@ def pipeline(
     data: str | None,
     options: Mapping[str, Any],
     settings: tuple[str, ...],
+    by: tuple[str, ...],
     output: str | None,
     folder: str | None,
     draws: int,
@@ -86,7 +94,7 @@ def pipeline(
 
     PIPELINE is the name of a shipped pipeline, or a file. DATA is the table for its first step.
     NAME=COLUMN binds a variable, the output or a group of any step to a column. The exit code is 1
-    if a group is left out or a last fit is not trusted.
+    if a group is left out, a last fit is not trusted or a question is undecided.
     """
     from lawdsl.language import library
 
@@ -95,10 +103,16 @@ def pipeline(
         raise click.UsageError("--plot draws what the pipeline predicts: name a table")
     if data is None:
         return _print_inputs(declared, as_json=as_json)
+    from lawdsl.pipelines.result import PipelineResult
     from lawdsl.pipelines.run import run_pipeline
+    from lawdsl.reporting.pipeline_answers import show_pipeline_answers
     from lawdsl.reporting.pipelines import show_pipeline
     from lawdsl.reporting.terminal import console
 
+    if output and declared.branches:
+        raise click.UsageError(f"{declared.name} ends with answers, not with a fit: --json has all")
+    if folder and declared.branches:
+        raise click.UsageError(f"{declared.name} has no tables between steps: --json has all rows")
     if output and declared.steps[-1].point:
         message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
         raise click.UsageError(message)
@@ -108,6 +122,7 @@ def pipeline(
     if folder:
         check_writable(Path(folder) / "table.csv" if Path(folder).is_dir() else Path(folder))
     values = _numbers(declared, settings)
+    groups = [column.strip() for text in by for column in text.split(",") if column.strip()]
     with (
         progress(quiet or as_json, "fits") as report,
         cpu_limit(time_limit, "the pipeline", "fewer --draws take less"),
@@ -116,14 +131,20 @@ def pipeline(
             pipeline,
             data,
             settings=values,
+            by=groups,
             draws=draws,
             progress=report,
             **options,
         )
-    written = _write_results(result, output, folder)
+    written = []
+    if isinstance(result, PipelineResult):
+        written = _write_results(result, output, folder)
 
     def printed() -> None:
-        show_pipeline(result, console(), details=not quiet)
+        if isinstance(result, PipelineResult):
+            show_pipeline(result, console(), details=not quiet)
+        else:
+            show_pipeline_answers(result, console(), details=not quiet)
         for path in written:
             print_message(f"wrote {path}")
 
@@ -141,6 +162,7 @@ def pipeline(
 
 def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
     """Print a pipeline and the inputs that it requires, as the result of the command."""
+    from lawdsl.language.pipeline_records import QuestionStep
     from lawdsl.language.printer import print_unit
     from lawdsl.reporting.pipelines import show_needs
     from lawdsl.reporting.terminal import console
@@ -160,6 +182,9 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
         "givens": input_records("given"),
         "settings": input_records("setting"),
         "laws": [step.law.name for step in declared.steps],
+        "questions": [
+            step.question.name for step in declared.every_step if isinstance(step, QuestionStep)
+        ],
         "columns": declared.names,
     }
     return finish(
@@ -172,13 +197,15 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
     )
 
 
-def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
-    """The values of NAME=VALUE in the units of the givens and settings."""
+def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float | Sequence[float]]:
+    """The values of NAME=VALUE in the units of the givens and settings; several of NAME=1,2."""
     units = declared.units
-    values = {}
+    values: dict[str, float | Sequence[float]] = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():
         unit = units.get(name)
-        values[name] = value_in(name, unit.factors if unit else None, text)
+        factors = unit.factors if unit else None
+        numbers = [value_in(name, factors, part) for part in text.split(",")]
+        values[name] = numbers if len(numbers) > 1 else numbers[0]
     return values
 
 

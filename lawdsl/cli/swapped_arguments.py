@@ -35,6 +35,8 @@ def swapped_arguments_diagnostic(arguments: Sequence[str]) -> Diagnostic | None:
     start = 2 if list(arguments[:2]) == GROUP else 1
     if not arguments or start == 1 and arguments[0] not in (*LAW_FIRST, *LAWS_ONLY):
         return None
+    if any(argument.partition("=")[0] == "--family" for argument in arguments):
+        return None  # the laws of a family need not be named
     positions = [
         i
         for i, argument in enumerate(arguments[start:], start=start)

@@ -39,6 +39,22 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
         return part
 
 
+class _Count(click.ParamType):  # type: ignore[type-arg]
+    """A parameter type: a positive number, or `all`, which is None."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | None:
+        if value == "all":
+            return None
+        if isinstance(value, str) and not (value.isascii() and value.isdigit() and int(value)):
+            self.fail(f"{value!r} is neither a positive number nor `all`", param, ctx)
+        return int(value)
+
+    def get_metavar(self, param: Any, ctx: Any = None) -> str:
+        return "N|all"
+
+
 @click.command("validation")
 @click.argument("inputs", nargs=-1, required=True, metavar="TEXT...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="Folder to write the set to.")
@@ -63,14 +79,14 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
         "--samples",
         default=5000,
         show_default=True,
-        type=click.IntRange(1),
+        type=_Count(),
         help="Number of samples to draw.",
     ),
     click.option(
         "--keep",
         default=1000,
         show_default=True,
-        type=click.IntRange(1),
+        type=_Count(),
         help="Number of samples to keep.",
     ),
     click.option(
@@ -147,6 +163,9 @@ def validation(
     TEXT is a corpus, a file or a folder of files. Samples whose perplexity is in the highest tenth
     under all models are dropped; --keep of the others are chosen at random. Make the training
     corpora afterwards with `lawdsl corpus --against FOLDER`, so that they do not contain the set.
+
+    With --samples all --keep all --length 2048 the command filters a whole corpus, of which longer
+    documents are cut; all its samples are in memory.
 
     Scores are stored as they are computed: an interrupted command resumes, and with --force another
     --keep or --worst, or a further model, reuses them.

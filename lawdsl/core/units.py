@@ -19,8 +19,12 @@ UNITS: Mapping[str, tuple[float, str]] = {
     "nat": (1.0, "nat"),
     "bit": (math.log(2), "nat"),
     "byte": (1.0, "byte"),
+    "char": (1.0, "char"),
+    "example": (1.0, "example"),
     "step": (1.0, "step"),
     "second": (1.0, "second"),
+    "hour": (3600.0, "second"),
+    "GPU": (1.0, "GPU"),
 }
 """Unit name -> (its size, its base unit)."""
 
@@ -76,9 +80,7 @@ def with_si_prefix(name: str) -> str | None:
     return None
 
 
-UNITS_OF_COLUMNS = (
-    "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
-)
+UNITS_OF_COLUMNS = "units are made of param, token, FLOP, nat, bit, step, byte, char, example, second, hour, GPU; prefixes k M G T P E"
 
 
 def _split(name: str) -> tuple[float, str] | None:

@@ -124,6 +124,13 @@ KINDS = (
         "what the last steps predict for each group, with intervals",
     ),
     Kind(
+        "pipeline",
+        ("PipelineAnswers",),
+        "lawdsl.figures.kinds.pipeline_answers",
+        "pipeline_answers_figure",
+        "fitted curves with the answers along them, and the laws fitted to these answers",
+    ),
+    Kind(
         "trends",
         ("Trends",),
         "lawdsl.figures.kinds.trends",

@@ -176,12 +176,41 @@ class Builder(Transformer):  # type: ignore[type-arg]
         """Build the equation of a constraint: `6*N*D = C`."""
         return tree.Equality(lhs, rhs, span=span_of(lhs, rhs))
 
-    def step(self, word: Token, law: tree.Name, groups: Any, conditions: Any, point: Any) -> Node:
+    def step(
+        self,
+        word: Token,
+        name: Token | None,
+        law: tree.Name,
+        origin: Any,
+        baseline: Any,
+        groups: Any,
+        conditions: Any,
+        point: Any,
+    ) -> Node:
         """Build the record of a `step` line of a pipeline."""
-        parts = law.text, groups or (), conditions or (), point or ()
         return tree.StepNode(
-            *parts, span=span_of(word, law, conditions or (), [v for _, v in point or ()])
+            law.text,
+            groups or (),
+            conditions or (),
+            point or (),
+            ascii_name(name) if name else "",
+            origin or (),
+            baseline,
+            span=span_of(word, law, conditions or (), [v for _, v in point or ()]),
         )
+
+    def keep(self, word: Token, name: Token, origins: Any, conditions: Any) -> Node:
+        """Build the record of a `keep` line of a pipeline."""
+        span = span_of(word, name, conditions or ())
+        return tree.KeepNode(ascii_name(name), origins, conditions or (), span=span)
+
+    def origin(self, _: Token, names: Any) -> Any:
+        """Return the names after `from` in a step."""
+        return _words(names)
+
+    def baseline(self, _: Token, value: Any) -> Any:
+        """Return the variable and its value after `since` in a step."""
+        return value
 
     def grouping(self, _: Token, names: Any) -> Any:
         """Return the names after `by` in a step."""

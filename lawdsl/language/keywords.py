@@ -29,7 +29,7 @@ STATEMENTS = (
     "maximize",
     "start",
 )
-LEADING = ("given", "step", "uses", "choose", "subject", "prior", "note")
+LEADING = ("given", "step", "keep", "uses", "choose", "subject", "prior", "note")
 """Words that are names, but where they begin a line and another word follows."""
 
 INTENDED_STATEMENTS = (
@@ -112,8 +112,10 @@ PLACED = {
     "simplex": (("variable", "parameter", "given", "choose"), ("IN",)),
     "integer": (("choose",), ("NAME", "RSQB")),
     "against": (("require",), ("NAME", "RSQB")),
-    "by": (("step",), ("NAME",)),
-    "where": (("step",), ("NAME",)),
+    "from": (("step", "keep"), ("NAME",)),
+    "since": (("step",), ("NAME",)),
+    "by": (("step",), ("NAME", "NUMBER", "RPAR")),
+    "where": (("step", "keep"), ("NAME", "NUMBER", "RPAR")),
     "at": (("step",), ("NAME", "NUMBER", "STRING", "RPAR", "RSQB", "ORDER")),
     "to": (("subject",), ("SUBJECT",)),
 }
@@ -205,6 +207,7 @@ STATEMENT_HOMES: dict[str, tuple[str, ...]] = {
     "minimize": ("law", "question"),
     "given": ("question", "pipeline"),
     "step": ("pipeline",),
+    "keep": ("pipeline",),
     "uses": ("question",),
     "choose": ("question",),
     "maximize": ("question",),

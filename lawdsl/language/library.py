@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -21,7 +21,8 @@ from lawdsl.core.files import similar_file
 from lawdsl.language import size_limits, tree
 from lawdsl.language.keywords import did_you_mean, section_of_text
 from lawdsl.language.parse_cache import CACHE
-from lawdsl.language.pipelines import Pipeline, resolve_pipeline
+from lawdsl.language.pipeline_records import Pipeline
+from lawdsl.language.pipelines import resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
 from lawdsl.language.resolver import resolve
 from lawdsl.language.symbols import Declarations, Find
@@ -40,6 +41,11 @@ STANDARD_INPUT = "-"
 def shipped(kind: str = "law") -> dict[str, Path]:
     """Dotted name -> file of every shipped law, question or pipeline."""
     return {name: path for name, path in _files().items() if section_of(path) == kind}
+
+
+def families() -> tuple[str, ...]:
+    """The families of the shipped files, the first words of their names, in alphabetical order."""
+    return tuple(sorted({name.partition(".")[0] for name in _files()}))
 
 
 def ships(name: str, text: str, kind: str = "law") -> bool:
@@ -243,7 +249,16 @@ def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnost
     Raises:
         LawdslError: with every mistake in the text.
     """
-    return _declared(text, folder, resolve_pipeline)
+    resolve = partial(resolve_pipeline, find_question=partial(_question_of, folder=folder))
+    return _declared(text, folder, resolve)
+
+
+def _question_of(name: str, folder: Path) -> Question | None:
+    """The question that a pipeline names: beside its file, or shipped; None for anything else."""
+    path = next(_LawLoader(folder)._candidates(name), None) or _files().get(name)
+    if path is None or section_of(path) != "question":
+        return None
+    return declared_question(read(path), path.parent)[0]
 
 
 def declared_question(text: Text, folder: Path) -> tuple[Question, list[Diagnostic]]:

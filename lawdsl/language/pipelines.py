@@ -2,95 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from lawdsl.core.diagnostics import Diagnostic, Span, Text
-from lawdsl.language import tree
+from lawdsl.language import branching, tree
 from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.keywords import did_you_mean, nearest
+from lawdsl.language.pipeline_records import AnyStep, Pipeline, PipelineStep
 from lawdsl.language.printer import print_formula
+from lawdsl.language.questions import Question
 from lawdsl.language.scope import CHOICE, PREDICTED, FormulaContext, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
-from lawdsl.language.symbols import Declarations, Find, Symbol
+from lawdsl.language.symbols import Find, Symbol
 from lawdsl.language.tree import Formula
 
 _PLAIN = Symbol("", "variable", Span(0, 0))
 
 
-@dataclass(frozen=True)
-class PipelineStep:
-    """One step: a law that is fitted to each group of rows, and predicts for the next step.
-
-    Attributes:
-        law: the law.
-        group_by: the columns in which the rows of a group are alike.
-        where: the conditions that rows must meet.
-        point: variable of the law -> where the prediction is made; none where the fit is the answer.
-    """
-
-    law: Declarations
-    group_by: tuple[str, ...]
-    where: tuple[tree.ConditionNode, ...]
-    point: tuple[tuple[str, Formula], ...]
-
-    @property
-    def variables(self) -> dict[str, Symbol]:
-        """The variables of the law."""
-        return {s.name: s for s in self.law.symbols.values() if s.kind == "variable"}
-
-    @property
-    def names(self) -> list[str]:
-        """The names that stand for columns: groups, conditions, variables, output, sets of labels."""
-        output = self.law.output
-        sets = (self.law.indices[name].over for name in (*output.indices, *output.rows))
-        chosen = (choice.name for choice in self.where)
-        return [*self.group_by, *chosen, *self.variables, output.name, *sets]
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """A pipeline as declared.
-
-    `symbols` are its givens and settings; `laws` are those of its steps and all that they extend.
-    """
-
-    name: str
-    title: str
-    sources: tuple[str, ...]
-    notes: tuple[str, ...]
-    symbols: Mapping[str, Symbol]
-    steps: tuple[PipelineStep, ...]
-    laws: Mapping[str, Declarations]
-    text: Text
-
-    @property
-    def names(self) -> list[str]:
-        """The names that stand for columns of a table."""
-        columns = dict.fromkeys(name for step in self.steps for name in step.names)
-        return list(columns)
-
-    @property
-    def units(self) -> dict[str, tree.UnitOf | None]:
-        """The unit of each given and setting: its own, or that of the variable that it is for."""
-        units: dict[str, tree.UnitOf | None] = {}
-        for step in self.steps:
-            units |= {s.name: s.unit for s in step.law.symbols.values() if s.kind == "setting"}
-        for step in self.steps:
-            for name, formula in step.point:
-                if isinstance(formula, tree.Name):
-                    units[formula.text] = step.variables[name].unit
-        return units | {s.name: s.unit for s in self.symbols.values() if s.unit is not None}
-
-    def of_kind(self, kind: str) -> tuple[Symbol, ...]:
-        """Its givens, or its settings."""
-        return tuple(s for s in self.symbols.values() if s.kind == kind)
-
-
 def resolve_pipeline(
-    document: tree.SyntaxTree, text: Text, find: Find
+    document: tree.SyntaxTree,
+    text: Text,
+    find: Find,
+    find_question: Callable[[str], Question | None] = lambda _: None,
 ) -> tuple[Pipeline | None, list[Diagnostic]]:
     """Resolve every name of a pipeline.
 
@@ -98,18 +33,23 @@ def resolve_pipeline(
         document: the parsed file.
         text: its text, for messages.
         find: the function that loads the laws that it names.
+        find_question: the function that loads a question that it names; None for no question.
 
     Returns:
         The pipeline, or None where there is an error; and all mistakes.
     """
     scope = Scope(text, find, document.unread_names, unknown="`given {}`, or a setting")
     try:
-        return _resolved(scope, document.statements), scope.diagnostics
+        return _resolved(scope, document.statements, find_question), scope.diagnostics
     except TooManyMistakes:
         return None, scope.diagnostics
 
 
-def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | None:
+def _resolved(
+    scope: Scope,
+    statements: Sequence[tree.Statement],
+    find_question: Callable[[str], Question | None],
+) -> Pipeline | None:
     header, body = header_and_body(scope, statements, "pipeline")
     if body is None:
         return None
@@ -120,12 +60,22 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
             declare(scope, statement)
         elif isinstance(statement, tree.Definition):
             define(scope, statement, None)
-    lines = [s for s in body if isinstance(s, tree.StepNode)]
+    lines = [s for s in body if isinstance(s, tree.StepNode | tree.KeepNode)]
     if not lines and not scope.unread_names and not scope.errors:
         span = header.span if header else Span(0, 0)
         help = "write one: `step LAW by COLUMN, … at VARIABLE = …`"
         scope.report("L0402", "the pipeline has no step", span, help)
-    steps = [_step(scope, line, last=line is lines[-1]) for line in lines]
+    branches = any(_branches(line, find_question) for line in lines)
+    steps: list[AnyStep | None] = []
+    for line in lines:
+        earlier = [step for step in steps if step is not None]
+        steps.append(
+            _step(scope, line, last=line is lines[-1] or branches)
+            if isinstance(line, tree.StepNode) and _fits(line, find_question)
+            else branching.step_of(scope, line, earlier, find_question)
+        )
+        if branches:
+            branching.check_names(scope, line, earlier)
     resolved_steps = tuple(step for step in steps if step is not None)
     if header is None or scope.errors or len(resolved_steps) < len(lines):
         return None
@@ -136,10 +86,22 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
         sources=tuple(s.text for s in body if isinstance(s, tree.SourceNode)),
         notes=tuple(s.text for s in body if isinstance(s, tree.NoteNode)),
         symbols=scope.symbols,
-        steps=resolved_steps,
+        every_step=resolved_steps,
         laws=scope.laws,
         text=scope.text,
     )
+
+
+def _fits(line: tree.StepNode | tree.KeepNode, find: Callable[[str], Question | None]) -> bool:
+    """Whether a line is a step that fits a law."""
+    return isinstance(line, tree.StepNode) and find(line.law) is None
+
+
+def _branches(line: tree.StepNode | tree.KeepNode, find: Callable[[str], Question | None]) -> bool:
+    """Whether a line is more than a step in a row of steps that fit laws."""
+    if not isinstance(line, tree.StepNode):
+        return True
+    return bool(line.name or line.origins or line.since) or not _fits(line, find)
 
 
 def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
@@ -155,7 +117,16 @@ def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
         _check_number(scope, name, formula, PREDICTED, units, variable=variable)
     if law is None:
         return None
-    step = PipelineStep(law, line.groups, line.conditions, point)
+    since = None
+    if line.since is not None:
+        since = tree.name_of(line.since[0]), line.since[1]
+        _check_number(scope, since[0], since[1], PREDICTED, units)
+        if law.symbols.get(since[0], _PLAIN).kind != "variable" or since[0] not in law.symbols:
+            message = f"`{line.law}` has no variable `{since[0]}`"
+            span = scope.within(line.span, since[0])
+            scope.report("L0603", message, span, f"write `since {next(iter(law.symbols))} = 0`")
+    origin = line.origins[0] if line.origins else ""
+    step = PipelineStep(law, line.groups, line.conditions, point, line.name, origin, since)
     for name in _twice(step.group_by):
         span = scope.within(line.span, name, last=True)
         scope.report("L0603", f"`{name}` stands twice behind `by`", span, "name it once")

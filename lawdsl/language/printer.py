@@ -30,6 +30,7 @@ from lawdsl.language.tree import (
     Index,
     IntegerNode,
     Item,
+    KeepNode,
     Label,
     LimitNode,
     ListedNode,
@@ -289,10 +290,15 @@ def _cells(statement: Statement) -> tuple[str, ...]:
         case PriorNode(of, center, deviation):
             equals = f"{print_formula(of)} = {print_formula(center)}"
             return "prior", f"{equals} ± {print_formula(deviation)}"
-        case StepNode(law, group_by, where, point):
+        case StepNode(law, group_by, where, point, name, origins, since):
+            named = f"{name} : {law}" if name else law
+            source = f"from {', '.join(origins)}" if origins else ""
+            baseline = f"since {_values((since,))}" if since else ""
             groups = f"by {', '.join(group_by)}" if group_by else ""
-            chosen = f"where {', '.join(map(print_chosen, where))}" if where else ""
-            return "step", law, groups, chosen, f"at {_values(point)}" if point else ""
+            at = f"at {_values(point)}" if point else ""
+            return "step", named, f"{source} {baseline}".strip(), groups, _chosen(where), at
+        case KeepNode(name, origins, where):
+            return "keep", f"{name} from {', '.join(origins)}", _chosen(where)
     raise AssertionError(statement)
 
 
@@ -300,9 +306,13 @@ def _unit_and_doc(unit: UnitOf | None, doc: str | None) -> tuple[str, str]:
     return f"unit {print_unit(unit)}" if unit else "", f'"{doc}"' if doc is not None else ""
 
 
+def _chosen(where: Sequence[ConditionNode]) -> str:
+    return f"where {', '.join(map(print_chosen, where))}" if where else ""
+
+
 def _table(statement: Statement) -> str:
     """Statements whose columns line up with one another when they stand in one paragraph."""
-    if isinstance(statement, (Require, Section, StartGrid, StepNode, Subject)):
+    if isinstance(statement, (Require, Section, StartGrid, StepNode, KeepNode, Subject)):
         return type(statement).__name__
     if isinstance(statement, Definition) and statement.kind == "output":
         return "output"

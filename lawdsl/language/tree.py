@@ -308,12 +308,29 @@ class ConditionNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class StepNode(Node):
-    """`step mixing.size by mixture, domain where S >= 10000 at N = N_target`"""
+    """`step mixing.size by mixture, domain where S >= 10000 at N = N_target`
+
+    `name` is that of the step, `origins` are the steps whose tables it takes, and `since` is the
+    variable and the value at which outputs are subtracted; each may be missing. `law` may be a
+    question.
+    """
 
     law: str
     groups: tuple[str, ...]
     conditions: tuple[ConditionNode, ...]
     point: tuple[tuple[str, Formula], ...]
+    name: str = ""
+    origins: tuple[str, ...] = ()
+    since: tuple[str, Formula] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeepNode(Node):
+    """`keep feasible from turn, ends where T < T_max`: rows of several steps that meet conditions."""
+
+    name: str
+    origins: tuple[str, ...]
+    conditions: tuple[ConditionNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +381,7 @@ Statement = (
     | StartPoint
     | PriorNode
     | StepNode
+    | KeepNode
     | Uses
     | Maximize
     | Subject

@@ -229,8 +229,8 @@ MEANING: dict[str, Message] = {
     ),
     "L0409": Message(
         "an unknown unit",
-        "The units are param, token, FLOP, nat, bit, byte, step and second, with the prefixes k M "
-        "G T P E, joined by `*` and `/`, with whole powers from 1 to 9.",
+        "The units are param, token, FLOP, nat, bit, byte, step, char, example, second, hour and GPU, "
+        "with the prefixes k M G T P E, joined by `*` and `/`, with whole powers from 1 to 9.",
         (
             law("setting s = 2 unit Gtokn", "L = s*A/N^alpha"),
             law("setting s = 2 unit token^0.5", "L = s*A/N^alpha"),

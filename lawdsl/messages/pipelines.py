@@ -41,7 +41,9 @@ SECTIONS: dict[str, Message] = {
         "Behind `by` stand columns in which the rows of a group are alike, each once and none of "
         "them the output of the law. Behind `at` stand variables of the law without subscripts, "
         "each with one value, and none that is listed after `by`. Every step but the last has such a "
-        "point: what it predicts there is the data of the next.",
+        "point: what it predicts there is the data of the next. A step that asks a question has a value "
+        "behind `at` for each of its givens, and an earlier step of the name and the law of each of its "
+        "uses; `from` names one earlier step, and no two steps have one name.",
         (
             _pipeline("step mixing.size by mixture at M = 1e9"),
             _pipeline("step mixing.size by mixture, N at N = 1e9"),
@@ -49,6 +51,8 @@ SECTIONS: dict[str, Message] = {
             _pipeline("step mixing.size by L at N = 1e9"),
             _pipeline("step mixing.size by mixture at N = 1e9, N = 2e9"),
             _pipeline("step mixing.size by mixture", "step mixing.two_domain"),
+            _pipeline("step cmr.ratio_at at T = 100"),
+            _pipeline("step ratio : cmr.ratio from turn"),
         ),
         _pipeline(_SIZE, "step mixing.two_domain"),
     ),
@@ -88,5 +92,38 @@ RUNS: dict[str, Message] = {
         "Noise is drawn for what the first step predicts, and all later fits are repeated. Where "
         "many of them do not end in a minimum, a law is nearly undetermined by its rows, and the "
         "intervals are too short by what was lost.",
+    ),
+    "F0407": Message(
+        "runs without a row to compare with",
+        "A step with `since T = 0` subtracts from the losses of each group those that it has at T = 0: "
+        "the losses of the base model, in one row of each group.",
+    ),
+    "F0408": Message(
+        "a step that hands on nothing",
+        "A step takes the table of an earlier one that has no answer and no prediction, so that there "
+        "is nothing to fit. What the earlier step says is the cause.",
+    ),
+    "F0409": Message(
+        "a fit that passes through all its rows",
+        "A law with as many parameters as rows fits them exactly, right or wrong: its residuals "
+        "say nothing. Its intervals are those of the noise, as if the law were right. More groups "
+        "give more rows.",
+    ),
+    "F0410": Message(
+        "rows that lie further from a law than their errors explain",
+        "What earlier steps computed has known errors. Where the rows lie much further from the law "
+        "than these explain, the law may be wrong there, or an error is missing from the noise, as "
+        "that which all checkpoints of a run share.",
+    ),
+    "F0412": Message(
+        "losses that are taken as changes",
+        "A step with `since T = 0` subtracts what each group has at T = 0. In a table without any such "
+        "row the column is read as the change itself: check that it is one. Rows with the losses of "
+        "the base model make it one.",
+    ),
+    "F0411": Message(
+        "no row meets all conditions",
+        "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "
+        "meet each of the conditions.",
     ),
 }

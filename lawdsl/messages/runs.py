@@ -361,6 +361,13 @@ TABLES: dict[str, Message] = {
         "The end of its name says its format; the message lists those that can be written. A table "
         "is written completely or not at all.",
     ),
+    "R0806": Message(
+        "a sampling of checkpoints that the evaluations do not allow",
+        "`--sample` keeps the checkpoints of a method: dense (M1), sparse (M2), sectional (M3) or "
+        "exponential (M4), with numbers after a colon, `sectional:every=160,then=320`. Intervals are in "
+        "steps, at least as long as those at which a run was evaluated, and no longer than their part "
+        "of the run. Without numbers they are multiples of the intervals that were measured.",
+    ),
 }
 
 MACHINE: dict[str, Message] = {

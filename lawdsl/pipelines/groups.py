@@ -54,6 +54,7 @@ class GroupFit:
         prediction: the prediction at the point, with its error.
         fit: the complete fit, in the last step.
         left_out: the reason why it is not used; empty if it is used.
+        stopped_early: the reason why the search stopped before it converged; empty if it converged.
     """
 
     law: Law
@@ -67,6 +68,7 @@ class GroupFit:
     prediction: Predictions | None = None
     fit: Fit | None = None
     left_out: str = ""
+    stopped_early: str = ""
 
     @property
     def weights(self) -> Array | None:
@@ -138,6 +140,7 @@ def fit_group(
     options: FitOptions,
     *,
     last: bool,
+    lenient: bool = False,
 ) -> GroupFit:
     """Fit a group and predict at its point, or record the reason why this is not possible.
 
@@ -148,6 +151,7 @@ def fit_group(
         rows: its rows among those of the part.
         options: the options of the fit.
         last: whether the fit is complete, with intervals and diagnostics.
+        lenient: whether a fit is used whose search stopped early.
     """
     law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)
     too_few_rows = insufficient_data_errors(prepare(law), problem)
@@ -157,7 +161,7 @@ def fit_group(
         group = (
             _fit_completely(group, part, rows, options)
             if last
-            else _fit_parameters(group, problem, options)
+            else _fit_parameters(group, problem, options, lenient)
         )
     except LawdslError as error:
         return replace(group, left_out=error.diagnostics[0].message)
@@ -188,12 +192,15 @@ def _fit_completely(group: GroupFit, part: StepPart, rows: Rows, options: FitOpt
     return replace(group, fit=group_fit, theta=theta)
 
 
-def _fit_parameters(group: GroupFit, problem: Problem, options: FitOptions) -> GroupFit:
+def _fit_parameters(
+    group: GroupFit, problem: Problem, options: FitOptions, lenient: bool
+) -> GroupFit:
     """The group with its best parameters, or with the reason why these cannot be trusted."""
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(prepare(group.law), problem, seed=options.seed)
-    if not best.converged:
+    if not best.converged and not lenient:
         return replace(group, left_out=f"the search stopped early: {best.reason}")
+    group = replace(group, stopped_early="" if best.converged else best.reason)
     diagnostics = worse_than_mean_findings(problem, best.theta)
     return replace(group, theta=best.theta, left_out=diagnostics[0].message if diagnostics else "")
 

@@ -13,7 +13,7 @@ from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.pipelines import Pipeline, PipelineStep
+from lawdsl.language.pipeline_records import Pipeline, PipelineStep
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Symbol
 from lawdsl.law.law import Law
@@ -58,6 +58,26 @@ def step_tasks(
     Raises:
         LawdslError: a given without a value or outside its domain, or an unknown name.
     """
+    values = pipeline_values(pipeline, setting_values, columns)
+    constants: dict[str, Value] = {name: Fraction(number) for name, number in values.items()}
+    return values, tuple(
+        step_task(step, setting_values, constants, columns) for step in pipeline.steps
+    )
+
+
+def pipeline_values(
+    pipeline: Pipeline, setting_values: Mapping[str, float], columns: Mapping[str, str]
+) -> dict[str, float]:
+    """The values of the givens and settings of a pipeline.
+
+    Args:
+        pipeline: as declared.
+        setting_values: values of its givens, of its own settings and of those of its laws.
+        columns: name -> column.
+
+    Raises:
+        LawdslError: a given without a value or outside its domain, or an unknown name.
+    """
     mistaken = _inputs_as_columns(pipeline, setting_values, columns)
     if mistaken is not None:
         raise LawdslError(mistaken)
@@ -65,10 +85,7 @@ def step_tasks(
     values, missing = _setting_values(pipeline, setting_values)
     if problems or missing:
         raise LawdslError([*problems, *missing])
-    constants: dict[str, Value] = {name: Fraction(number) for name, number in values.items()}
-    return values, tuple(
-        _step_task(step, setting_values, constants, columns) for step in pipeline.steps
-    )
+    return values
 
 
 def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -> list[Diagnostic]:
@@ -154,35 +171,40 @@ def _domain_violations(
     return []
 
 
-def _step_task(
+def step_task(
     step: PipelineStep,
     setting_values: Mapping[str, float],
     constants: Mapping[str, Value],
     columns: Mapping[str, str],
 ) -> StepTask:
+    """The task of one step.
+
+    Args:
+        step: the step.
+        setting_values: values of the settings of its law.
+        constants: the values of the givens and settings of the pipeline.
+        columns: name -> column.
+    """
     law = Law(step.law)
     law_settings = {s.name for s in law.settings if s.name not in law.fixed}
     settings = {name: number for name, number in setting_values.items() if name in law_settings}
     return StepTask(
         law=LawChanges(settings=settings).apply(law),
         group_by=step.group_by,
-        where=tuple(
-            (c.name, c.relation, _comparison_value(c.value, constants)) for c in step.where
-        ),
-        point={name: _formula_value(formula, constants) for name, formula in step.point},
+        where=tuple((c.name, c.relation, comparison_value(c.value, constants)) for c in step.where),
+        point={name: formula_value(formula, constants) for name, formula in step.point},
         columns={name: columns[name] for name in step.names if name in columns},
     )
 
 
-def _comparison_value(
+def comparison_value(
     compared: tree.Formula | tree.Label, constants: Mapping[str, Value]
 ) -> float | str:
-    return (
-        compared.text if isinstance(compared, tree.Label) else _formula_value(compared, constants)
-    )
+    """What a condition compares with: a number of givens and settings, or a label."""
+    return compared.text if isinstance(compared, tree.Label) else formula_value(compared, constants)
 
 
-def _formula_value(formula: tree.Formula, constants: Mapping[str, Value]) -> float:
+def formula_value(formula: tree.Formula, constants: Mapping[str, Value]) -> float:
     """The value of a formula of givens and settings."""
     try:
         result = value(formula, constants)

@@ -18,7 +18,10 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.language import library
+from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.printer import print_unit
+from lawdsl.pipelines.branching.result import PipelineAnswers
+from lawdsl.pipelines.branching.run import run_branching
 from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
 from lawdsl.pipelines.plan import step_tasks
 from lawdsl.pipelines.ranks import ranks_by_size
@@ -41,7 +44,8 @@ def run_pipeline(
     table: Any,
     /,
     *,
-    settings: Mapping[str, float] | None = None,
+    settings: Mapping[str, float | Sequence[float]] | None = None,
+    by: Sequence[str] = (),
     draws: int = PIPELINE_DRAWS,
     level: float = 0.95,
     drop_bad: bool = False,
@@ -49,7 +53,7 @@ def run_pipeline(
     progress: Callable[[int, int], None] | None = None,
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
-) -> PipelineResult:
+) -> PipelineResult | PipelineAnswers:
     """Run a pipeline: fit the law of each step to its groups of rows, and pass on its predictions.
 
     A prediction's standard error is that of the noise of its group's rows, by the delta method; the
@@ -66,7 +70,8 @@ def run_pipeline(
         pipeline: the name of a shipped one, or the path of its file.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         settings: values of its givens, in their units, and of its own settings or those of its
-            laws.
+            laws; several values of one if only questions depend on it.
+        by: columns of groups that all steps treat apart, such as the size of the model.
         draws: the number of draws of the noise; 0 for no intervals.
         level: the level of the intervals.
         drop_bad: exclude bad rows instead of refusing the table.
@@ -76,8 +81,9 @@ def run_pipeline(
         named_columns: further entries of `columns` as keywords, L="loss", mixture="run".
 
     Returns:
-        The tables of all steps and the fits of the last. Groups that could not be fitted are
-        excluded; `diagnostics` lists them.
+        The tables of all steps and the fits of the last; of a pipeline that branches or asks
+        questions its fits, answers and kept rows. Groups that could not be fitted are excluded;
+        `diagnostics` lists them.
 
     Raises:
         LawdslError: a pipeline, value or table that cannot be used, or a step in which no group can
@@ -87,13 +93,30 @@ def run_pipeline(
     check_seed(seed)
     _check_draws(draws, level)
     bindings = {**(columns or {}), **named_columns}
-    values, tasks = step_tasks(declared, settings or {}, bindings)
+    by = [by] if isinstance(by, str) else list(by)
+    if declared.branches:
+        answers = run_branching(
+            declared,
+            read_table(table, bindings),
+            settings or {},
+            bindings,
+            by,
+            draws=draws,
+            level=level,
+            options=FitOptions(seed=int(seed), drop_bad=drop_bad, progress=progress),
+        )
+        return replace(answers, diagnostics=(*warnings, *answers.diagnostics))
+    numbers = _single_values(declared, settings or {})
+    values, tasks = step_tasks(declared, numbers, bindings)
     step_table = read_table(table, bindings)
     step_table, long_bindings = long_table(tasks, step_table, bindings)
     if long_bindings != bindings:
-        values, tasks = step_tasks(declared, settings or {}, long_bindings)
+        values, tasks = step_tasks(declared, numbers, long_bindings)
     laws, unused = without_priors([task.law for task in tasks], "pipelines")
-    tasks = tuple(replace(task, law=law) for task, law in zip(tasks, laws, strict=True))
+    tasks = tuple(
+        replace(task, law=law, group_by=(*by, *task.group_by))
+        for task, law in zip(tasks, laws, strict=True)
+    )
     options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
     name, output = step_table.name, None
@@ -133,6 +156,18 @@ def run_pipeline(
         together=_combined_fits(stages[-1], fits),
         drawn=bootstrap.theta if bootstrap else (),
     )
+
+
+def _single_values(
+    pipeline: Pipeline, settings: Mapping[str, float | Sequence[float]]
+) -> dict[str, float]:
+    """The values of givens and settings, of which each has one."""
+    for name, value in settings.items():
+        if isinstance(value, Sequence) and len(value) != 1:
+            message = f"{name} has {len(value)} values, and the steps of `{pipeline.name}` take one"
+            help = "run the pipeline once for each"
+            raise LawdslError(Diagnostic("F0401", message, help=help))
+    return {n: float(x[0]) if isinstance(x, Sequence) else float(x) for n, x in settings.items()}
 
 
 def _check_draws(draws: int, level: float) -> None:

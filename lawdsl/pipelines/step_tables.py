@@ -150,7 +150,7 @@ def output_table(
             name, number = point_columns[column]
             number /= column_factor(law, table, name, column)
             columns[column] = pa.chunked_array([np.full(len(groups), number)])
-        elif column not in skipped and _is_constant(cells, groups):
+        elif column not in skipped and is_constant(cells, groups):
             columns[column] = cells.take(firsts)
     output_factor = column_factor(law, table, law.output, output)
     columns[output] = pa.chunked_array([values / output_factor])
@@ -162,7 +162,7 @@ def output_table(
     return replace(table, name=name, columns=columns, units=units, rows=rows)
 
 
-def _is_constant(cells: Any, groups: Sequence[Rows]) -> bool:
+def is_constant(cells: Any, groups: Sequence[Rows]) -> bool:
     """Whether a column is constant in each group."""
     # combined first: each chunk would get a dictionary, and so codes, of its own
     encoded = pc.dictionary_encode(cells.combine_chunks(), null_encoding="encode")

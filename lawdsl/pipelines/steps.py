@@ -77,7 +77,13 @@ class Stage:
 
 
 def run_step(
-    task: StepTask, table: Table, options: FitOptions, *, first: bool, last: bool
+    task: StepTask,
+    table: Table,
+    options: FitOptions,
+    *,
+    first: bool,
+    last: bool,
+    lenient: bool = False,
 ) -> Stage:
     """Run one step of a pipeline.
 
@@ -89,6 +95,7 @@ def run_step(
         first: whether the table contains measurements, whose errors are not known.
         last: whether the result of the step is its fits, which are then complete, instead of
             predictions.
+        lenient: whether fits are used whose search stopped early.
 
     Raises:
         LawdslError: a table that cannot be used, or no group that can be fitted.
@@ -113,13 +120,17 @@ def run_step(
             problem = problem_of(law, part.runs.columns, part.runs.target, law.objective)
             previous_part = part
         group = _describe_group(task, table, part, rows, sigma)
-        groups.append(fit_group(group, problem, part, rows, options, last=last))
+        groups.append(fit_group(group, problem, part, rows, options, last=last, lenient=lenient))
         if options.progress is not None:
             options.progress(len(groups), len(grouped))
     stage = Stage(task, table, where, all_parts, tuple(groups), *_pooled_noise(groups))
     if not stage.fitted_groups:
         raise LawdslError(_no_group_fitted(stage))
-    return stage if not task.point else replace(stage, output_table=_predictions_table(stage))
+    return (
+        stage
+        if not task.point or lenient
+        else replace(stage, output_table=_predictions_table(stage))
+    )
 
 
 def _describe_group(

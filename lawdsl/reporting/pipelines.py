@@ -13,7 +13,7 @@ from lawdsl.reporting.terminal import STYLES, number_text, printable_lines, show
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
-    from lawdsl.language.pipelines import Pipeline
+    from lawdsl.language.pipeline_records import Pipeline
     from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 
 MAX_GROUPS_SHOWN = 12  # groups of a step that are shown

@@ -138,6 +138,21 @@ def show_laws(
     out.print(f"pipelines: {', '.join(pipelines)}")
 
 
+def show_fed_laws(fed: Sequence[Mapping[str, Any]], table: str, out: Console) -> None:
+    """Print the laws that a table can feed, one row each, and the command that compares them.
+
+    Args:
+        fed: records with `law`, `title`, `parameters` and `command`.
+        table: the path of the table.
+        out: where they are printed.
+    """
+    if not fed:
+        out.print(Text(f"no law has its variables and its output in the columns of {table}"))
+        return
+    rows = [[each["law"], str(each["parameters"]), each["command"]] for each in fed]
+    show_rows(["law", "parameters", "to fit it"], rows, out)
+
+
 def show_notes(notes: Mapping[str, Sequence[str]], out: Console) -> None:
     """Print the notes of laws, questions and pipelines.
 

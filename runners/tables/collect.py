@@ -20,6 +20,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.formats import RUN_TABLE_SCHEMA
 
 from ..run.schedules import phase
+from .checkpoint_sampling import Sampling, kept_steps
 from .run_set import GatheredRun, gather_runs
 
 LOT = 0.2e9  # tokens: the unit of the CMR laws
@@ -58,12 +59,14 @@ class RunsTable:
         notes: lines at the top of the table.
         runs: the number of runs.
         warnings: about the runs.
+        sampled_from: the number of rows before sampling; None if there was none.
     """
 
     columns: Mapping[str, Sequence[Any]]
     notes: tuple[str, ...]
     runs: int
     warnings: tuple[Diagnostic, ...]
+    sampled_from: int | None = None
 
     @property
     def rows(self) -> int:
@@ -72,7 +75,11 @@ class RunsTable:
 
 
 def collect(
-    sources: Iterable[Path], *, step_0: bool = False, notes: Sequence[str] = ()
+    sources: Iterable[Path],
+    *,
+    step_0: bool = False,
+    notes: Sequence[str] = (),
+    sampling: Sampling | None = None,
 ) -> RunsTable:
     """Collect all runs in some folders, or of some sweeps, into a table.
 
@@ -88,13 +95,15 @@ def collect(
         sources: folders of runs, their parent folders, sweep.toml files.
         step_0: include the rows of step 0, where a law of D has no value; L0_ has their losses.
         notes: further lines at the top of the table: the origin of the data.
+        sampling: the method by which evaluations are chosen; None keeps all. The setting D_min, k1, k2
+            and k3 are those of all evaluations, so that tables of several methods have the same.
 
     Returns:
         The table.
 
     Raises:
-        LawdslError: there is no run or no row (R0801), something cannot be read, or runs are
-            inconsistent (R0803).
+        LawdslError: there is no run or no row (R0801), something cannot be read, runs are
+            inconsistent (R0803), or their evaluations do not suffice for the sampling (R0806).
     """
     runs, warnings = gather_runs(sources)
     by_identity = {run.identity: run for run in runs}
@@ -113,9 +122,16 @@ def collect(
             if row["domain"] is not None:  # the mixture need not have any of it
                 row["r_domain"] = row.get(f"r_{row['domain']}", 0.0)
             row["L_domain"] = row.get(f"L_{row['domain']}")
+    sampled_from: int | None = None
+    sampled: tuple[str, ...] = ()
+    if sampling is not None:
+        sampled_from = len(selected)
+        selected = _sampled(selected, runs, sampling)
+        sampled = (f"sampled: {sampling}, {len(selected):,} of {sampled_from:,} evaluations",)
     all_notes = (
         f"lawdsl runs, schema {RUN_TABLE_SCHEMA}: {len(selected):,} evaluations of {len(runs):,} runs",
         *(line for note in notes for line in note.splitlines()),
+        *sampled,
         f"setting D_min = {min(measured)} unit token",
     )
     # the share of a corpus that a run does not use is 0, not unknown
@@ -126,7 +142,22 @@ def collect(
         values = [row.get(name, absent.get(name)) for row in selected]
         if any(value is not None for value in values):
             columns[header(name)] = values
-    return RunsTable(columns, all_notes, len(runs), tuple(warnings))
+    return RunsTable(columns, all_notes, len(runs), tuple(warnings), sampled_from)
+
+
+def _sampled(rows: Sequence[Row], runs: Sequence[GatheredRun], sampling: Sampling) -> list[Row]:
+    """The rows that a method keeps, of each run by itself."""
+    measured: dict[str, set[int]] = {}
+    for row in rows:
+        measured.setdefault(row["run"], set()).add(row["step"])
+    kept = {
+        run.identity: kept_steps(
+            sorted(measured[run.identity]), run.order.last_step, sampling, run.label
+        )
+        for run in runs
+        if run.identity in measured
+    }
+    return [row for row in rows if row["step"] in kept[row["run"]]]
 
 
 def _rows(run: GatheredRun, learnability: Row) -> list[Row]:

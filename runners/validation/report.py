@@ -34,13 +34,13 @@ def warnings_of(
     Returns:
         An iterator over diagnostics.
     """
-    if len(drawn.samples) + drawn.short < request.samples:
+    if request.samples is not None and len(drawn.samples) + drawn.short < request.samples:
         yield _warning(
             "R0607",
             f"there are only {len(drawn.samples) + drawn.short} documents, not {request.samples:,}:"
             " all are taken",
         )
-    if len(selection.selected) < request.keep:
+    if request.keep is not None and len(selection.selected) < request.keep:
         yield _warning(
             "R0607",
             f"only {len(selection.selected)} samples are left, not {request.keep:,}: all are kept",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class SampleSet:
 
 def draw(
     inputs: Sequence[str | Path],
-    count: int,
+    count: int | None,
     seed: int,
     *,
     tokenizer: Tokenizer,
@@ -91,7 +92,7 @@ def draw(
 
     Args:
         inputs: corpora, files and folders of files.
-        count: the number of documents; those of fewer than `shortest` tokens are then left out.
+        count: the number of documents, None for all; those of fewer than `shortest` tokens are then left out.
         seed: the seed of the order of the documents.
         tokenizer: the tokenizer that counts the tokens.
         length: the maximum number of tokens of a sample; of a longer document a random piece is
@@ -106,6 +107,7 @@ def draw(
     Raises:
         LawdslError: text or a corpus that cannot be read; no sample that is long enough (R0601).
     """
+    count = sys.maxsize if count is None else count
     heap: list[int] = []  # of negated keys, so that the last one in the order is on top
     by_position: dict[int, Sample] = {}
     copies: Counter[int] = Counter()

@@ -38,7 +38,7 @@ class Selection:
     spearman: tuple[tuple[float | None, ...], ...]
 
 
-def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection:
+def select(losses: NDArray[np.float64], worst: Fraction, keep: int | None) -> Selection:
     """Select the samples of a validation set by their perplexities.
 
     The samples must be in random order: the first of those that are not dropped are kept. Ties are
@@ -49,7 +49,7 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
             without models nothing is dropped.
         worst: the fraction of the samples considered a model's worst, in [0, 1); rounded down to a
             number of samples.
-        keep: the maximum number of samples in the set.
+        keep: the maximum number of samples in the set; None if there is none.
 
     Returns:
         The selection.

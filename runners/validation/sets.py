@@ -47,13 +47,13 @@ class SetRequest:
     """The requested properties of a validation set.
 
     Attributes:
-        samples: number of sampled documents; `keep` of the remaining ones form the set.
+        samples: number of sampled documents; `keep` of the remaining ones form the set. None is all.
         worst: the fraction of the samples considered a model's worst.
         length, shortest: maximum and minimum tokens per sample, by the tokenizer of the set.
     """
 
-    samples: int = 5000
-    keep: int = 1000
+    samples: int | None = 5000
+    keep: int | None = 1000
     worst: Fraction = Fraction(1, 10)
     seed: int = 0
     length: int = 2048

@@ -25,6 +25,7 @@ from lawdsl.reporting.documents.render_text import text_of
 from lawdsl.reporting.ensembles import show_ensemble
 from lawdsl.reporting.fits import show_fits
 from lawdsl.reporting.fits_by_group import findings_by_group, show_fits_by_group
+from lawdsl.reporting.pipeline_answers import show_pipeline_answers
 from lawdsl.reporting.pipelines import show_pipeline
 from lawdsl.reporting.predictions import show_predictions
 from lawdsl.reporting.runs import show_plan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.law.law import Law
+    from lawdsl.pipelines.branching.result import PipelineAnswers
     from lawdsl.pipelines.result import PipelineResult
     from lawdsl.proof.verdict import Check, Verdict
     from lawdsl.solving.result import Answer, Answers
@@ -166,6 +168,10 @@ def _pipeline(result: PipelineResult) -> tuple[Block, ...]:
     return (*recorded(show_pipeline, result), *_findings(result.diagnostics))
 
 
+def _pipeline_answers(result: PipelineAnswers) -> tuple[Block, ...]:
+    return (*recorded(show_pipeline_answers, result), *_findings(result.diagnostics))
+
+
 def _plan(plan: Any) -> tuple[Block, ...]:
     return (*recorded(show_plan, plan.to_json()), *_findings((*plan.warnings, *plan.errors)))
 
@@ -216,6 +222,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Answers": _answers,
     "Trends": _trends,
     "PipelineResult": _pipeline,
+    "PipelineAnswers": _pipeline_answers,
     "Plan": _plan,
     "Band": _band,
     "Design": _design,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.law.law import Law
+    from lawdsl.pipelines.branching.result import PipelineAnswers
     from lawdsl.pipelines.result import PipelineResult
     from lawdsl.proof.verdict import Check, Verdict
     from lawdsl.solving.result import Answer, Answers
@@ -214,6 +215,21 @@ def _groups(result: PipelineResult) -> Columns:
     return _of_rows(rows, list(dict.fromkeys(name for row in rows for name in row)))
 
 
+def _answers_of_pipeline(result: PipelineAnswers) -> Columns:
+    rows = []
+    for number, step in enumerate(result.steps, 1):
+        for group in getattr(step, "groups", ()):
+            found = getattr(group, "found", None)
+            if found is None:
+                continue
+            for name, value in found.items():
+                low, high = group.ends.get(name, (None, None))
+                asked = {"step": number, "question": getattr(step, "question", "")}
+                answer = {"unknown": name, "value": value, "low": low, "high": high}
+                rows.append({**asked, **group.labels, **group.values, **answer})
+    return _of_rows(rows, list(dict.fromkeys(name for row in rows for name in row)))
+
+
 def _planned_runs(plan: Any) -> Columns:
     runs = plan.to_json()["runs"]
     plain = ("label", "model", "N", "D", "status", "step", "steps", "tokens", "flop", "seconds")
@@ -285,6 +301,7 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Answers": _answers,
     "Trends": _series,
     "PipelineResult": _groups,
+    "PipelineAnswers": _answers_of_pipeline,
     "Plan": _planned_runs,
     "Band": _points,
     "Design": _designed_runs,
