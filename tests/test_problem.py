@@ -10,6 +10,7 @@ import pytest
 from catalogue_values import NOT_SIMULATED, VALUES
 from planted import PLANTED, law_of, sample_of
 
+import lawdsl
 from lawdsl.fitting import problem as problems
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
