@@ -187,3 +187,6 @@ VALUES: dict[str, tuple[Mapping[str, float], Mapping[str, Span]]] = {
     "rl.overoptimised_rl": ({"alpha": 0.6, "beta": 0.2}, {"d": (0.3, 15.0)}),
     "testtime.coverage": ({"a": -1.9, "b": 0.4}, {"k": (1.0, 1e4)}),
 }
+
+NOT_SIMULATED = ("family.broken2", "family.saturating", "quality.utility")
+"""Laws without index sets of which no table is simulated: one does not determine their parameters."""

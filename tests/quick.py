@@ -12,7 +12,12 @@ import pytest
 
 
 def some(cases: Sequence[Any], count: int) -> list[Any]:
-    """Mark all cases slow but `count`, evenly spaced; the first is among them."""
+    """Mark all cases slow but `count`, evenly spaced; the first is among them.
+
+    Args:
+        cases: the values of one argument, or tuples of the values of several.
+        count: how many stay quick.
+    """
     kept = {i * len(cases) // count for i in range(count)}
     return [case if i in kept else _slow(case) for i, case in enumerate(cases)]
 

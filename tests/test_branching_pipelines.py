@@ -129,6 +129,13 @@ def test_no_mixture_that_turns_is_said(tmp_path: Path):
     assert "no row is left" in only(result, "cmr.critical_ratio").reason
 
 
+def test_a_length_beyond_the_rows_is_said():
+    result = critical(curves(ratios=(0.1, 0.2, 0.3)), T_max=150)
+
+    (found, *_) = [d for d in result.diagnostics if d.code == "F0413"]
+    assert "predicts at T = 150, and its rows end at 100 for R = 0.1" in found.message
+
+
 def test_as_many_pairs_as_parameters_test_nothing():
     result = critical(curves(ratios=(0.2, 0.3, 0.4, 0.5)))
 
@@ -234,12 +241,12 @@ def test_checkpoints_of_our_sweep_are_too_few_for_the_law():
 
 
 def test_sizes_are_treated_apart_on_the_command_line(tmp_path: Path):
-    table = curves(ratios=(0.1, 0.2, 0.3, 0.4), rows=12)
+    table = curves(0.001, ratios=(0.1, 0.2, 0.3), rows=20)
     path = tmp_path / "runs.csv"
     lines = ["size,R,T,general,domain"]
     for size in ("a", "b"):
         rows = zip(*table.values(), strict=True)
-        lines += [f"{size},{','.join(f'{x:.6g}' for x in row)}" for row in rows]
+        lines += [f"{size},{','.join(f'{x:.9g}' for x in row)}" for row in rows]
     path.write_text("\n".join(lines), encoding="utf-8")
     columns = "dL_general=general dL_domain=domain --by size --set tolerance=0.3"
     done = run(
@@ -247,7 +254,7 @@ def test_sizes_are_treated_apart_on_the_command_line(tmp_path: Path):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "size = b: all kept, up to R = 0.4" in done.stdout
+    assert "size = b: all kept, up to R = 0.3" in done.stdout
     assert "binding: the general loss turns before T_max" in done.stdout
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from catalogue_values import VALUES
+from catalogue_values import NOT_SIMULATED, VALUES
 from exports import (
     DOMAINS,
     INTERVAL_RTOL,
@@ -43,8 +43,6 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.library import shipped
 
 LAWS = sorted(PLANTED)
-NOT_SIMULATED = ("family.broken2", "family.saturating", "quality.utility")
-"""Laws of the literature without a table of their own: those of the rest are in catalogue_values."""
 
 
 def numpy_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:

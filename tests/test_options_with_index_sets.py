@@ -44,6 +44,16 @@ NOT_TAKEN = {
     ("compare", "--cost"): "of runs with sizes, whatever the law",
     ("compare", "--quantile"): "a parameter of the loss, as --delta",
     ("compare", "--wrong"): "of runs with sizes, whatever the law",
+    **{
+        ("compare", option): "of a table of scores: tests/test_score_tables.py"
+        for option in (
+            *("--table", "--protocols", "--losses", "--by", "--processes"),
+            *("--resume", "--to"),
+        )
+    },
+    ("compare", "--family"): "chooses laws by the columns: tests/test_laws_for_table.py",
+    ("fit", "--ensemble"): "resamples rows, whatever the law: tests/test_ensembles.py",
+    ("pipeline", "--by"): "of a pipeline, whatever its laws",
     ("pipeline", "--level"): "of a pipeline, whatever its laws",
     ("pipeline", "--plot"): "of a pipeline, whatever its laws",
 }

@@ -13,7 +13,7 @@ from refereeing import verdict
 import lawdsl
 
 SAMPLES = {
-    "quick": (10, 5, KINDS),
+    "quick": (20, 5, KINDS),
     "quick, piecewise": (6, 8, PIECEWISE),
     "many": (500, 6, KINDS),
     "many, piecewise": (300, 9, PIECEWISE),
@@ -52,7 +52,7 @@ def test_no_answer_is_wrong_and_few_are_open(which: str, tmp_path: Path):
 def test_the_referee_knows_a_wrong_answer(tmp_path: Path):
     """Answers moved off their place, or called infeasible, are seen as wrong."""
     seen: Counter[str] = Counter()
-    for question in questions(15, 7, (*KINDS, *PIECEWISE)):
+    for question in questions(25, 7, (*KINDS, *PIECEWISE)):
         path = tmp_path / "random.law"
         path.write_text(question.text, encoding="utf-8")
         try:

@@ -50,9 +50,12 @@ def help_of_the_pattern(kind: str) -> str:
 
 
 def test_rivals_have_the_variables_and_the_output_of_the_law():
-    assert [law.name for law in rival_laws(lawdsl.load("chinchilla"))] == ["kaplan"]
+    assert [law.name for law in rival_laws(lawdsl.load("chinchilla"))] == [
+        "distill.supervised",
+        "kaplan",
+    ]
     names = {law.name for law in rival_laws(lawdsl.load("dcpt.l3"))}
-    assert names == {"dcpt.l1", "dcpt.l2", "dcpt.l4", "dcpt.l5"}
+    assert names == {"dcpt.forgetting", "dcpt.l1", "dcpt.l2", "dcpt.l4", "dcpt.l5"}
 
 
 def test_rivals_have_the_settings_of_the_law():
@@ -63,13 +66,13 @@ def test_rivals_have_the_settings_of_the_law():
 
 def test_the_law_that_leaves_no_pattern_is_named():
     help = help_of_the_pattern("kaplan")
-    assert "fitted to these rows, kaplan leaves no pattern" in help
-    assert "lawdsl compare chinchilla kaplan DATA" in help
+    assert "fitted to these rows, distill.supervised and kaplan leave no pattern" in help
+    assert "lawdsl compare chinchilla distill.supervised kaplan DATA" in help
 
 
 def test_no_law_is_named_where_all_leave_a_pattern():
     help = help_of_the_pattern("neither")
-    assert "kaplan leaves a pattern, too" in help and "no pattern" not in help
+    assert "distill.supervised and kaplan leave a pattern, too" in help and "no pattern" not in help
 
 
 def test_the_command_names_it(tmp_path: Path):
@@ -77,7 +80,7 @@ def test_the_command_names_it(tmp_path: Path):
     text = "N,D,L\n" + "".join(f"{n:.6g},{d:.6g},{loss:.6f}\n" for n, d, loss in rows)
     (tmp_path / "runs.csv").write_text(text)
     done = run("fit", "chinchilla", "runs.csv", cwd=tmp_path)
-    assert "kaplan leaves no pattern" in done.stderr
+    assert "distill.supervised and kaplan leave no pattern" in done.stderr
 
 
 def test_the_suggested_command_compares_the_rows_that_were_fitted(tmp_path: Path):
@@ -97,7 +100,7 @@ def test_the_suggested_command_compares_the_rows_that_were_fitted(tmp_path: Path
     assert command is not None
 
     words = shlex.split(command[1])
-    assert words[2:5] == ["own.law", "kaplan", "my runs.csv"]
+    assert words[2:6] == ["own.law", "distill.supervised", "kaplan", "my runs.csv"]
     done = run(*words[1:], "--protocol", "all", "--json", cwd=tmp_path)
     result = json.loads(done.stdout)["result"]
     assert result["data"]["rows"] == 36 and result["data"]["where"] == ["stage = main"]

@@ -100,8 +100,8 @@ def rival_laws(law: Law) -> list[Law]:
         if name == law.name or named != variables or declared.output.name != law.output:
             continue
         rival = load(name)
-        if rival.indexed or rival.latex() == law.latex():
-            continue  # another name of the same formula is no rival
+        if rival.indexed or law.name in rival.declarations.laws:
+            continue  # a law that is built on this one is no rival of it
         shared = {q.name: settings[q.name] for q in rival.settings if q.name in settings}
         rivals.append(LawChanges.of(settings=shared).apply(rival))
     return rivals[:MAX_RIVALS]

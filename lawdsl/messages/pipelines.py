@@ -121,6 +121,11 @@ RUNS: dict[str, Message] = {
         "row the column is read as the change itself: check that it is one. Rows with the losses of "
         "the base model make it one.",
     ),
+    "F0413": Message(
+        "a prediction beyond the rows of its group",
+        "A step predicts at a point beyond the last row of some group. Sums of powers say little there: "
+        "run these groups as long as the others, or ask about a shorter training.",
+    ),
     "F0411": Message(
         "no row meets all conditions",
         "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "

@@ -31,6 +31,8 @@ def repetition_findings(rows: PremiseRows) -> list[Diagnostic]:
     Args:
         rows: the rows.
     """
+    if set(rows.table.source_columns) <= set(rows.bound.values()):
+        return []  # only values of the variables, without a column that tells of repetition
     if rows.mentions("unique", "epoch", "repeat", "repetition"):
         return []
     tokens = _tokens(rows)
