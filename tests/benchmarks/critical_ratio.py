@@ -70,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
     inside: dict[str, list[bool]] = defaultdict(list)
     widths: dict[str, list[float]] = defaultdict(list)
-    none = 0
+    too_high = too_low = none = 0
     start = time.process_time()
     for world in range(options.worlds):
         size = list(SIZES)[world % 4]
@@ -90,12 +90,14 @@ def main() -> None:
             none += 1
             continue
         low, high = answer.ends["R"]
+        too_high, too_low = too_high + (truth < low), too_low + (truth > high)
         for key in ("all", size, f"noise {100 * noise:.1f} %"):
             inside[key].append(low <= truth <= high)
             widths[key].append(high - low)
         if world % 20 == 19 or world == options.worlds - 1:
             print(
-                f"{world + 1} worlds, {time.process_time() - start:.0f} s CPU, {none} without an interval"
+                f"{world + 1} worlds, {time.process_time() - start:.0f} s CPU, {none} without an "
+                f"interval, {too_high} too high, {too_low} too low"
             )
             for key in sorted(inside):
                 share, count = np.mean(inside[key]), len(inside[key])

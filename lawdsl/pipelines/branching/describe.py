@@ -33,7 +33,8 @@ def quantiles(values: Array, level: float) -> Ends | None:
         return None
     with np.errstate(all="ignore"):  # interpolation between infinite draws
         tails = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.quantile(usable, tails)
+        # the expected share of a distribution below is that of the tail, with few draws too
+        low, high = np.quantile(usable, tails, method="weibull")
         if np.isnan([low, high]).any():
             low, high = np.quantile(usable, tails, method="nearest")
     return float(low), float(high)
