@@ -23,6 +23,8 @@ L = E + A/N^alpha + B/D^beta
 """
 # of a fit that is refused, of its predictions, or of a file: no verdict rests on them
 NOT_OF_A_FIT = {
+    "F0170",  # of an ensemble
+    "F0171",
     *("F0107", "F0108", "F0109", "F0110", "F0111", "F0120", "F0124", "F0125"),
     *("F0133", "F0142"),
     "F0156",

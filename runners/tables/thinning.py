@@ -9,7 +9,6 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
-from lawdsl.data.default_runs import RUN_NAMES
 from lawdsl.data.formats import FORMATS
 from lawdsl.data.read import read_table
 from lawdsl.data.table import bad_rows
@@ -41,6 +40,8 @@ def thin(source: Path, sampling: Sampling, notes: Sequence[str] = ()) -> RunsTab
         LawdslError: it cannot be read, has no such column (R0801), a step that is not a whole number
             (D0106), or evaluations that do not suffice for the method (R0806).
     """
+    from lawdsl.data.default_runs import RUN_NAMES  # which loads computer algebra
+
     table = read_table(source)
     name = next((name for name in RUN_NAMES if name in table.columns), None)
     if name is None or STEP not in table.columns:
