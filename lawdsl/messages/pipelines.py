@@ -91,7 +91,8 @@ RUNS: dict[str, Message] = {
         "draws that led nowhere",
         "Noise is drawn for what the first step predicts, and all later fits are repeated. Where "
         "many of them do not end in a minimum, a law is nearly undetermined by its rows, and the "
-        "intervals are too short by what was lost.",
+        "intervals are too short by what was lost. A question has no answer in a draw whose fit is "
+        "missing, or where no feasible choice is found; with less than half of the draws there is no interval.",
     ),
     "F0407": Message(
         "runs without a row to compare with",
@@ -125,6 +126,19 @@ RUNS: dict[str, Message] = {
         "a prediction beyond the rows of its group",
         "A step predicts at a point beyond the last row of some group. Sums of powers say little there: "
         "run these groups as long as the others, or ask about a shorter training.",
+    ),
+    "F0416": Message(
+        "rows that cannot be told apart",
+        "`keep` joins rows of steps whose labels agree. Where several rows of one step and several of another "
+        "have the same labels, as answers of two questions for several values of an input, nothing says "
+        "which belong together.",
+    ),
+    "F0417": Message(
+        "an interval that the search does not support",
+        "Intervals of answers come from a search over a grid in every draw of the noise. For the fits "
+        "themselves the search must give the certified answer. Where it does not, as where a feasible set "
+        "is very narrow or two minima are nearly equal, its draws are not used, and the answer stands "
+        "without an interval.",
     ),
     "F0411": Message(
         "no row meets all conditions",

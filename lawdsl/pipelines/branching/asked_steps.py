@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.table import Table
 from lawdsl.language.pipeline_records import QuestionStep
 from lawdsl.language.printer import print_unit
 from lawdsl.pipelines.branching.draws_of_answers import (
@@ -18,6 +19,7 @@ from lawdsl.pipelines.branching.draws_of_answers import (
     needed_symbols,
 )
 from lawdsl.pipelines.branching.fitted_steps import FittedGroup, FittedStep
+from lawdsl.pipelines.branching.label_join import JoinedLabels, agree, join_labels
 from lawdsl.pipelines.branching.step_rows import StepRows, one_row_per_group
 from lawdsl.solving.inputs import symbol_values
 from lawdsl.solving.result import Answer
@@ -25,6 +27,10 @@ from lawdsl.solving.solve import Asked
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+
+CERTIFIED = ("answered", "approached")  # statuses with a certified value of the unknown
+AGREEMENT_RTOL = 1e-4  # relative: within this the search over draws reproduces an answer
+AGREEMENT_ATOL = 1e-12  # an answer of 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ class AskedGroup:
             improves towards an open end at 0, nan where there is none.
         drawn: the only unknown in every draw, and what binds; None where it has no draws.
         reason: why there is no answer.
-        rows: the positions of the rows of its first fit, in the table of that.
+        rows: for each fit, the positions of its rows in the table of that.
+        no_draws: why the draws are not answered, although the fits have some.
     """
 
     labels: Mapping[str, str]
@@ -48,7 +55,8 @@ class AskedGroup:
     found: Mapping[str, float] = field(default_factory=dict)
     drawn: DrawnAnswers | None = None
     reason: str = ""
-    rows: Rows | None = None
+    rows: tuple[Rows, ...] = ()
+    no_draws: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,37 +99,52 @@ def ask(
         LawdslError: values that the question cannot have.
     """
     uses = {use: fitted[use] for use in step.question.uses}
-    # the finest groups: those of the other fits are matched to them
-    first = max(uses.values(), key=lambda s: len(s.groups[0].labels))
+    labels_of = [[group.labels for group in fits_of.groups] for fits_of in uses.values()]
+    joined = join_labels(labels_of)
     groups = []
-    for group in first.groups:
-        fits = {use: _matching(group, fits_of) for use, fits_of in uses.items()}
-        groups += [_asked_of(step, group, fits, given, level, seed) for given in points]
-    return AskedStep(step.name, step, tuple(groups), _answers_table(step, first, groups, columns))
+    for one in joined:
+        fits = {
+            use: fits_of.groups[position]
+            for (use, fits_of), position in zip(uses.items(), one.positions, strict=True)
+        }
+        groups += [_asked_of(step, one.labels, fits, given, level, seed) for given in points]
+    groups += _unmatched(uses, joined, points)
+    return AskedStep(step.name, step, tuple(groups), _answers_table(step, uses, groups, columns))
 
 
-def _matching(group: FittedGroup, step: FittedStep) -> FittedGroup | None:
-    """The group of a step whose labels agree with those of another; None for none."""
-    for other in step.groups:
-        if all(group.labels.get(name, text) == text for name, text in other.labels.items()):
-            return other
-    return None
+def _unmatched(
+    uses: Mapping[str, FittedStep],
+    joined: Sequence[JoinedLabels],
+    points: Sequence[Mapping[str, float]],
+) -> list[AskedGroup]:
+    """The groups of fits for which another use has none."""
+    groups = []
+    for number, (use, fits_of) in enumerate(uses.items()):
+        matched = {one.positions[number] for one in joined}
+        for position, group in enumerate(fits_of.groups):
+            if position in matched:
+                continue
+            lacking = [
+                f"`{name}`"
+                for name, others in uses.items()
+                if name != use and not any(agree(group.labels, o.labels) for o in others.groups)
+            ]
+            reason = f"{' and '.join(lacking) or 'another use'} has no fit: no such group"
+            groups += [AskedGroup(group.labels, given, reason=reason) for given in points]
+    return groups
 
 
 def _asked_of(
     step: QuestionStep,
-    group: FittedGroup,
-    fits: Mapping[str, FittedGroup | None],
+    labels: Mapping[str, str],
+    used: Mapping[str, FittedGroup],
     given: Mapping[str, float],
     level: float,
     seed: int,
 ) -> AskedGroup:
-    labels = group.labels
-    for use, fit in fits.items():
-        if fit is None or fit.left_out:
-            reason = f"`{use}` has no fit: {'no such group' if fit is None else fit.left_out}"
-            return AskedGroup(labels, given, reason=reason)
-    used = {use: fit for use, fit in fits.items() if fit is not None}
+    for use, fit in used.items():
+        if fit.left_out:
+            return AskedGroup(labels, given, reason=f"`{use}` has no fit: {fit.left_out}")
     asked = Asked(step.question, **{use: fit.values for use, fit in used.items()})
     try:
         answer = asked.answer(dict(given), level=level, seed=seed, proofs=False)
@@ -138,26 +161,54 @@ def _asked_of(
         for i, q in enumerate(fit.law.variables)
         if q.name == name and fit.problem is not None
     ]
-    drawn = estimate = None
-    values_of = {
-        source.symbols[parameter]: np.array([number])
-        for source in formulated.sources
-        for parameter, number in used[source.use].values.items()
-    }
-    estimate = draw_answers(formulated, symbols, values_of, ranges)
+    certified = {u.name: u.value for u in answer.unknowns} if answer.status in CERTIFIED else {}
     needed = needed_symbols(formulated, symbols)
-    sources = [s for s in formulated.sources if needed & set(s.symbols.values())]
-    if sources and all(used[s.use].has_draws for s in sources):
-        parameters = {}
-        for source in sources:
-            fit = used[source.use]
-            for i, q in enumerate(fit.law.parameters):
-                parameters[source.symbols[q.name]] = fit.draws[:, i]
-        drawn = draw_answers(formulated, symbols, parameters, ranges)
-    found = {u.name: u.value for u in answer.unknowns} if answer.ok else {}
+    drawn_fits = [s for s in formulated.sources if needed & set(s.symbols.values())]
+    draws = bool(drawn_fits) and all(used[s.use].has_draws for s in drawn_fits)
+    estimates_of, draws_of = {}, {}
+    for source in formulated.sources:
+        fit = used[source.use]
+        for i, q in enumerate(fit.law.parameters):
+            symbol = source.symbols[q.name]
+            estimates_of[symbol] = np.array([fit.values[q.name]])
+            if draws and source in drawn_fits:
+                draws_of[symbol] = fit.draws[:, i]
+    near = certified.get(name, math.nan)
+    estimate = draw_answers(formulated, symbols, estimates_of, ranges, near)
+    drawn, no_draws = None, ""
+    if estimate is not None:
+        no_draws = _disagreement(answer, name, near, float(estimate.values[0]))
+        if draws and not no_draws:
+            drawn = draw_answers(formulated, symbols, draws_of, ranges, near)
+    found = certified
     if not found and estimate is not None:
-        found = {name: float(estimate.values[0])}
-    return AskedGroup(labels, given, answer, found, drawn, _reason(answer, found), group.rows)
+        none = answer.status == "infeasible" or no_draws
+        found = {name: math.nan if none else float(estimate.values[0])}
+    rows = tuple(fit.rows for fit in used.values())
+    return AskedGroup(
+        labels,
+        given,
+        answer,
+        found,
+        drawn,
+        _reason(answer, found),
+        rows,
+        no_draws if draws else "",
+    )
+
+
+def _disagreement(answer: Answer, name: str, certified: float, estimate: float) -> str:
+    """How the answer of the search over draws differs from the certified one; empty where not."""
+    if answer.status in CERTIFIED:
+        if math.isclose(estimate, certified, rel_tol=AGREEMENT_RTOL, abs_tol=AGREEMENT_ATOL):
+            return ""
+        found = "none" if math.isnan(estimate) else f"{name} = {estimate:.6g}"
+        return f"a search over draws finds {found} where the answer is {name} = {certified:.6g}"
+    if answer.status == "infeasible" and not math.isnan(estimate):
+        return f"a search over draws finds {name} = {estimate:.6g} where no choice is feasible"
+    if answer.status == "unbounded" and math.isfinite(estimate) and estimate != 0:
+        return f"a search over draws finds {name} = {estimate:.6g} where the goal is unbounded"
+    return ""
 
 
 def _reason(answer: Answer, found: Mapping[str, float]) -> str:
@@ -169,12 +220,15 @@ def _reason(answer: Answer, found: Mapping[str, float]) -> str:
 
 
 def _answers_table(
-    step: QuestionStep, first: FittedStep, groups: Sequence[AskedGroup], columns: Mapping[str, str]
+    step: QuestionStep,
+    uses: Mapping[str, FittedStep],
+    groups: Sequence[AskedGroup],
+    columns: Mapping[str, str],
 ) -> StepRows | None:
     """One row per group with an answer; None without answers."""
     if not step.name:
         return None
-    answered = [g for g in groups if g.rows is not None and g.found and not g.reason]
+    answered = [g for g in groups if g.rows and g.found and not g.reason]
     names = [symbol.name for symbol in step.question.of_kind("unknown")]
     answered = [g for g in answered if all(name in g.found for name in names)]
     if not answered:
@@ -185,8 +239,21 @@ def _answers_table(
         unit = step.question.units.get(name)
         if unit is not None:
             units[columns.get(name, name)] = print_unit(unit)
-    rows = [g.rows for g in answered if g.rows is not None]
-    table = one_row_per_group(first.source.table, rows, values, units)
+    table: Table | None = None
+    for number, use in enumerate(uses.values()):
+        rows = [g.rows[number] for g in answered]
+        of_use = one_row_per_group(use.source.table, rows, values, units)
+        if table is None:
+            table = of_use
+            continue
+        # labels that the groups of the first fit do not have
+        names_of = {label for g in use.groups for label in g.labels} - set(table.columns)
+        more = {n: of_use.columns[n] for n in of_use.columns if n in names_of}
+        more_units = {n: of_use.units[n] for n in more if n in of_use.units}
+        table = replace(
+            table, columns={**table.columns, **more}, units={**table.units, **more_units}
+        )
+    assert table is not None
     drawn = [g.drawn for g in answered]
     draws = {}
     if len(names) == 1 and all(d is not None for d in drawn):

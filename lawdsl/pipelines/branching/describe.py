@@ -144,10 +144,11 @@ def _answer_of_group(group: AskedGroup, level: float) -> AnswerOfGroup:
         return AnswerOfGroup(group.labels, group.values, reason=group.reason)
     ends: dict[str, Ends] = {}
     shares: dict[str, float] = {}
-    unanswered = 0.0
+    unanswered = unfitted = 0.0
     if group.drawn is not None and group.found:
         interval = quantiles(group.drawn.values, level)
         unanswered = float(np.mean(np.isnan(group.drawn.values)))
+        unfitted = group.drawn.unfitted
         (name,) = group.found
         if interval is not None:
             ends[name] = interval
@@ -162,5 +163,7 @@ def _answer_of_group(group: AskedGroup, level: float) -> AnswerOfGroup:
         binding=tuple(kept.name for kept in answer.active if not kept.law),
         binding_shares=shares,
         unanswered=unanswered,
+        unfitted=unfitted,
+        no_draws=group.no_draws,
         reason=group.reason,
     )

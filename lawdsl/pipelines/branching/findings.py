@@ -44,8 +44,8 @@ def _of_fits(step: FitsOfStep, place: str) -> Iterator[Diagnostic]:
             yield Diagnostic("F0404", message, "warning", place=place, help=help)
         elif group.rows <= step.parameters:
             message = (
-                f"`{name}` has {group.rows} rows for {step.parameters} parameters{where}: it passes "
-                "through all, and nothing tests its form"
+                f"`{name}` has {group.rows} rows for {step.parameters} parameters{where}: no residual "
+                "degrees of freedom test its form"
             )
             help = f"more groups with an answer test `{step.law}`"
             yield Diagnostic("F0409", message, "warning", place=place, help=help)
@@ -85,13 +85,26 @@ def _of_rows(step: RowsOfStep, place: str) -> Iterator[Diagnostic]:
 
 def _of_answers(step: AnswersOfStep, place: str) -> Iterator[Diagnostic]:
     for group in step.groups:
+        where = _text(group.labels)
+        if group.no_draws:
+            message = f"`{step.question}` has no interval{where}: {group.no_draws}"
+            help = "bounds of the unknown nearer to its answer may help"
+            yield Diagnostic("F0417", message, "warning", place=place, help=help)
         if group.ok and group.unanswered > MAX_UNANSWERED:
-            where = _text(group.labels)
             message = (
                 f"`{step.question}` has no answer in {group.unanswered:.0%} of the draws{where}"
             )
-            help = "the interval is that of the others: believe it less"
-            yield Diagnostic("F0406", message, "warning", place=place, help=help)
+            infeasible = group.unanswered - group.unfitted
+            notes = [f"no feasible choice is found in {infeasible:.0%}"] if infeasible > 0 else []
+            notes += [f"a fit is missing in {group.unfitted:.0%}"] if group.unfitted > 0 else []
+            help = (
+                "the interval is that of the others: treat it with caution"
+                if group.ends
+                else "too few draws have an answer for an interval: reduce the noise, or relax a constraint"
+            )
+            yield Diagnostic(
+                "F0406", message, "warning", place=place, notes=tuple(notes), help=help
+            )
 
 
 def _text(labels: Mapping[str, str]) -> str:

@@ -107,6 +107,9 @@ class AnswerOfGroup:
         binding: the constraints that bind.
         binding_shares: constraint -> the share of the draws in which it binds.
         unanswered: the share of the draws without an answer.
+        unfitted: the share of the draws in which a fit is missing; the others without an answer have
+            no feasible choice that was found.
+        no_draws: why there is no interval, although the fits have draws.
         reason: why there is no answer.
     """
 
@@ -119,6 +122,8 @@ class AnswerOfGroup:
     binding: tuple[str, ...] = ()
     binding_shares: Mapping[str, float] = field(default_factory=dict)
     unanswered: float = 0.0
+    unfitted: float = 0.0
+    no_draws: str = ""
     reason: str = ""
 
     @property

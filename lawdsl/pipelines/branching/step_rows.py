@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table
+from lawdsl.pipelines.branching.label_join import ambiguous, join_labels
 from lawdsl.pipelines.plan import StepTask
 from lawdsl.pipelines.step_tables import is_constant
 
@@ -195,36 +196,29 @@ def kept_rows(
 
 
 def _beside(origins: Sequence[StepRows]) -> StepRows:
-    """Rows of the first table with those of the others that have the same labels."""
-    first = origins[0]
-    columns, units = dict(first.table.columns), dict(first.table.units)
-    draws = dict(first.draws)
-    chosen = np.arange(len(first.table))
-    matches = []
-    for other in origins[1:]:
-        found = [_alike(labels, other.labels) for labels in first.labels]
-        chosen = np.array([i for i in chosen if found[i] is not None], dtype=np.int64)
-        matches.append((other, found))
-    columns = {name: cells.take(pa.array(chosen)) for name, cells in columns.items()}
-    draws = {name: array[:, chosen] for name, array in draws.items()}
-    for other, found in matches:
-        rows = np.array([found[i] for i in chosen], dtype=np.int64)
-        for name, cells in other.table.columns.items():
+    """The rows of all tables whose labels agree, beside each other."""
+    joined = join_labels([origin.labels for origin in origins])
+    shared = ambiguous(joined)
+    if shared is not None:
+        where = ", ".join(f"{n} = {x}" for n, x in shared.items())
+        message = f"several rows of two tables have {where or 'no labels'}: nothing says which belong together"
+        help = "keep rows of one of them, or give each input one value"
+        raise LawdslError(Diagnostic("F0416", message, place=origins[0].table.name, help=help))
+    columns: dict[str, Any] = {}
+    units: dict[str, str] = {}
+    draws: dict[str, Array] = {}
+    for number, origin in enumerate(origins):
+        rows = np.array([one.positions[number] for one in joined], dtype=np.int64)
+        for name, cells in origin.table.columns.items():
+            if name not in columns and name in origin.table.units:
+                units[name] = origin.table.units[name]
             columns.setdefault(name, cells.take(pa.array(rows)))
-            if name in other.table.units:
-                units.setdefault(name, other.table.units[name])
-        for name, array in other.draws.items():
+        for name, array in origin.draws.items():
             draws.setdefault(name, array[:, rows])
-    table = replace(first.table, columns=columns, units=units, rows=np.arange(1, len(chosen) + 1))
-    return StepRows(table, tuple(first.labels[i] for i in chosen), draws, first.output)
-
-
-def _alike(labels: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> int | None:
-    """The position of the first labels that differ in no common column."""
-    for position, other in enumerate(others):
-        if all(other.get(name, text) == text for name, text in labels.items()):
-            return position
-    return None
+    first = origins[0]
+    rows = np.arange(1, len(joined) + 1)
+    table = replace(first.table, columns=columns, units=units, rows=rows)
+    return StepRows(table, tuple(one.labels for one in joined), draws, first.output)
 
 
 def _column_of(
