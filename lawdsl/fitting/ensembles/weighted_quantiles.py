@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.intervals.draw_quantiles import interpolated
+
 Array = NDArray[np.float64]
 
 
@@ -26,15 +28,7 @@ def quantile(values: Array, weights: Array, level: float) -> Array:
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     if np.all(weights == weights[0]):
-        place = level * (len(values) - 1)
-        below = int(place)
-        above = min(below + 1, len(values) - 1)
-        # an infinite value must not turn a weight of 0 into nan
-        if place == below:
-            return ordered[below]
-        with np.errstate(invalid="ignore"):
-            between = ordered[below] + (place - below) * (ordered[above] - ordered[below])
-        return np.where(np.isfinite(ordered[below]), between, ordered[below])
+        return interpolated(ordered, level * (len(values) - 1))
     cumulative = np.cumsum(weights[order], axis=0)
     reached = np.argmax(cumulative >= level * cumulative[-1], axis=0)
     return np.take_along_axis(ordered, reached[None], axis=0)[0]

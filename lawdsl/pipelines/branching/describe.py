@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.intervals.draw_quantiles import central_interval
 from lawdsl.language.pipeline_records import PipelineStep
 from lawdsl.language.printer import print_formula
 from lawdsl.pipelines.branching.asked_steps import AskedGroup, AskedStep
@@ -22,22 +23,7 @@ from lawdsl.pipelines.branching.result import (
 
 Array = NDArray[np.float64]
 
-MIN_USABLE_SHARE = 0.5  # share of the draws: if fewer have a value, there is no interval
 CURVE_POINTS = 81
-
-
-def quantiles(values: Array, level: float) -> Ends | None:
-    """The central interval of draws, of which some may be infinite; None where most are nan."""
-    usable = np.sort(values[~np.isnan(values)])
-    if len(usable) < max(1, MIN_USABLE_SHARE * len(values)):
-        return None
-    with np.errstate(all="ignore"):  # interpolation between infinite draws
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        # the expected share of a distribution below is that of the tail, with few draws too
-        low, high = np.quantile(usable, tails, method="weibull")
-        if np.isnan([low, high]).any():
-            low, high = np.quantile(usable, tails, method="nearest")
-    return float(low), float(high)
 
 
 def fits_of_step(step: FittedStep, declared: PipelineStep, level: float) -> FitsOfStep:
@@ -69,14 +55,14 @@ def _fit_of_group(group: FittedGroup, level: float) -> FitOfGroup:
     errors, ends = {}, {}
     if group.drawn_already:
         for q, values in zip(group.law.parameters, group.draws.T, strict=True):
-            central, deviation = quantiles(values, level), quantiles(values, 0.6827)
+            central, deviation = central_interval(values, level), central_interval(values, 0.6827)
             if central is not None and deviation is not None:
                 errors[q.name], ends[q.name] = (deviation[1] - deviation[0]) / 2, central
     predicted = predicted_ends = None
     if group.point is not None:
         at_point, drawn = group.at(group.point)
         predicted = float(at_point[0])
-        predicted_ends = None if drawn is None else quantiles(drawn[:, 0], level)
+        predicted_ends = None if drawn is None else central_interval(drawn[:, 0], level)
     return FitOfGroup(
         labels=group.labels,
         rows=len(group.rows),
@@ -102,7 +88,7 @@ def _curve(group: FittedGroup, level: float) -> DrawnCurve | None:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     if drawn is not None:
-        bands = [quantiles(column, level) or (math.nan, math.nan) for column in drawn.T]
+        bands = [central_interval(column, level) or (math.nan, math.nan) for column in drawn.T]
         low, high = tuple(b[0] for b in bands), tuple(b[1] for b in bands)
     x_ends: tuple[Ends, ...] = ()
     if group.row_errors is not None and group.row_errors[0].any():
@@ -146,7 +132,7 @@ def _answer_of_group(group: AskedGroup, level: float) -> AnswerOfGroup:
     shares: dict[str, float] = {}
     unanswered = unfitted = 0.0
     if group.drawn is not None and group.found:
-        interval = quantiles(group.drawn.values, level)
+        interval = central_interval(group.drawn.values, level)
         unanswered = float(np.mean(np.isnan(group.drawn.values)))
         unfitted = group.drawn.unfitted
         (name,) = group.found

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
+from lawdsl.fitting.intervals.draw_quantiles import standard_errors
 from lawdsl.fitting.intervals.prediction_errors import problem_at
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
@@ -49,7 +50,6 @@ SEARCHED_DRAWS = 6  # draws of a fit to computed rows that are searched from man
 FEW_ROWS_STEPS = 150  # steps of each local search of these
 FEW_STARTS = 24  # starts of a searched draw
 INSIDE = 0.0  # unconstrained parameter: a distance of 1 from a bound, the middle between two
-LOW, HIGH = 0.1587, 0.8413  # the central 68 % of draws: a standard error either side
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,8 @@ def _fit_group(
     names = [*(q.name for q in law.variables), law.output]
     columns = _drawn_columns(task, source, names, positions) if drawn else {}
     exact = np.zeros(problem.rows)
-    spreads = [_spread(columns[n]) if n in columns else exact for n in names]
-    errors = np.array(spreads) if columns else None
+    of_columns = [standard_errors(columns[n]) if n in columns else exact for n in names]
+    errors = np.array(of_columns) if columns else None
     problem, theta, early = _weighted_fit(law, problem, errors, options.seed)
     group = replace(group, problem=problem, theta=theta, stopped_early=early, row_errors=errors)
     if task.point:
@@ -341,15 +341,6 @@ def _drawn_columns(
             factor = column_factor(task.law, source.table, name, column)
             drawn[name] = source.draws[column][:, positions] * factor
     return drawn
-
-
-def _spread(draws: Array) -> Array:
-    """Half the width of the central 68 % of draws, shape (rows,); inf where too many are infinite."""
-    known = np.where(np.isnan(draws), np.inf, draws)
-    with np.errstate(all="ignore"):
-        low, high = np.quantile(known, [LOW, HIGH], axis=0, method="nearest")
-        half = (high - low) / 2
-    return np.asarray(np.where(np.isfinite(half), half, np.inf))
 
 
 def _weighted_fit(
