@@ -10,6 +10,7 @@ import pytest
 from commands import run
 
 import lawdsl
+from lawdsl.fitting.processes import run_processes
 
 SIZES = "laws/data/cmr_table2.csv"
 FOUR = "laws/data/four_domains.csv"
@@ -197,6 +198,23 @@ def test_the_time_limit_counts_all_processes():
     done = run(*line.split())
     assert "error[C0008]: the fit is not finished after" in done.stderr
     assert float(done.stderr.split(" s of CPU")[0].split()[-1]) >= 1.5
+
+
+WAITS_OR_FAILS = """import sys, time
+if sys.stdin.read() == "wait":
+    time.sleep(3600)
+sys.exit("no such thing")
+"""
+
+
+def test_a_process_that_fails_ends_the_others_at_once_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "waits_or_fails.py").write_text(WAITS_OR_FAILS, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(lawdsl.LawdslError, match="failed with code 1: no such thing") as caught:
+        run_processes([b"wait", b"fail", b"wait"], 0, 3, None, "waits_or_fails")
+    assert caught.value.diagnostics[0].code == "C0009"
 
 
 @pytest.mark.parametrize("number", [2, 4])

@@ -378,9 +378,14 @@ def _for_question(
 
 def _use(text: str) -> tuple[str, dict[str, str]]:
     """A law of a question as it is written, `general L=L_general`: its name, and its columns."""
-    name, *pairs = shlex.split(text)
-    if "=" in name:
-        raise click.UsageError(f'--use takes "NAME L=COLUMN ...", not {text!r}')
+    usage = click.UsageError(f'--use takes "NAME L=COLUMN ...", not {text!r}')
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that is not closed
+        raise usage from None
+    if not words or "=" in words[0]:
+        raise usage
+    name, *pairs = words
     return name, dict(bindings(pairs))
 
 

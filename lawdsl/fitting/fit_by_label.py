@@ -147,8 +147,8 @@ def fit_labels(
         processes: the number of processes that share the parts; the result is the same for any.
 
     Raises:
-        LawdslError: a law or table that cannot be used.
-        ChildProcessError, OutOfTime: as `run_processes` raises them.
+        LawdslError: a law or table that cannot be used, or a process that failed (C0009).
+        OutOfTime: as `run_processes` raises it.
     """
     parts = parts_of(law, table, options)
     fits = []

@@ -478,4 +478,9 @@ COMMANDS: dict[str, Message] = {
         "`--time-limit`, and write nothing. Give more time, or less work, as the message says. "
         "`check` has limits too: what it does not reach is undecided.",
     ),
+    "C0009": Message(
+        "a process that has failed",
+        "With `--threads`, fits are shared by several processes, and one of them was ended or failed. "
+        "Often the memory was not enough for all of them: use fewer, or `--threads 1`.",
+    ),
 }
