@@ -22,7 +22,7 @@ from lawdsl.data.stacked_columns import stacked
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.elements import check_labels
 from lawdsl.language.instances.instance import Instance, indicator
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
-from lawdsl.language.label_texts import quoted
-from lawdsl.language.printer import print_named, with_subscripts
+from lawdsl.language.label_texts import quoted, with_subscripts
+from lawdsl.language.printer import print_named
 from lawdsl.language.scope import FormulaContext, Scope
 from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, Named

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lawdsl.core.diagnostics import Span, Text
 from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss, asymmetric
 from lawdsl.language import tree
-from lawdsl.language.printer import print_formula, print_named, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.tree import Formula, Named
 
 if TYPE_CHECKING:
