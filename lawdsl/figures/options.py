@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.label_texts import split_list
+from lawdsl.language.label_texts import canonical_element, split_list
 
 ONE_NAME = "str | None"
 """The annotation of an option that is one name."""
@@ -40,7 +40,7 @@ def names_of(option: str, value: object) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return split_list(value)
+        return [canonical_element(part) for part in split_list(value)]
     if isinstance(value, Iterable) and not isinstance(value, (Mapping, bytes)):
         names = list(value)
         if all(isinstance(name, str) for name in names):

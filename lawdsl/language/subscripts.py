@@ -135,7 +135,11 @@ def check_as_declared(
     message = f"{what} all elements of `{symbol.name}` at once"
     if not symbol.indices:
         message = f"the {symbol.kind} `{symbol.name}` has no subscripts"
-    scope.report("L0314", message, span, f"write `{symbol.text}`")
+    help = f"write `{symbol.text}`"
+    if scope.options and symbol.indices and len(subscripts) not in (0, len(symbol.indices)):
+        message = f"`{symbol.text}` has another number of subscripts than {len(subscripts)}"
+        help += " with an index or a label for each; a label with a comma stands in quotes"
+    scope.report("L0314", message, span, help)
 
 
 def check_indices(

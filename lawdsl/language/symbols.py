@@ -246,7 +246,8 @@ class ElementStatement:
         name, formula = print_named(self.named), print_formula(self.formula)
         if self.kind in ("fix", "tie"):
             return f"{self.kind} {name} = {formula}"
-        return f"{name} {self.kind} {formula}"
+        without, _, relation = self.kind.rpartition(" ")
+        return f"{without} {name} {relation} {formula}".strip()
 
 
 @dataclass(frozen=True)
