@@ -85,6 +85,8 @@ def jobs_of(parts: Sequence[ScoreTablePart], options: FitOptions) -> list[Job]:
                     digest.update(np.ascontiguousarray(values, dtype="<f8").data)
                 for fold in folds:
                     digest.update(f"{fold.part} {fold.label}".encode())
+                    if entry.measured is not None:
+                        digest.update(repr(entry.measured.values(fold)[0].values).encode())
                     for rows in (fold.fit, fold.test):
                         digest.update(np.ascontiguousarray(rows, dtype="<i8").data)
                 jobs.append(Job(number, k, protocol_number, tuple(folds), digest.hexdigest()))

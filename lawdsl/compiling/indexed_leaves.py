@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.language import tree
 from lawdsl.language.instances.identities import CONSTANT, linear
 from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations
 
 Array = NDArray[np.float64]

@@ -31,7 +31,7 @@ from lawdsl.fitting.starts_by_label import starts_of_parts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 

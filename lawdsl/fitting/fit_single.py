@@ -52,6 +52,7 @@ from lawdsl.fitting.intervals.compute_intervals import (
     intervals as intervals_of,
     method_of,
 )
+from lawdsl.fitting.label_order import with_ordered_labels
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints
@@ -147,6 +148,8 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
             law, problem, plain = task.prepared, task.problem, task.plain
             assert plain is not None
             best = optimum(law, problem, options.starts, options.seed, further_starts=plain.minima)
+        if not isinstance(options.starts, Mapping):  # a start says which label is which
+            best = with_ordered_labels(law, problem, best)
         diagnosis = _diagnose(task, best)
         lower = diagnosis.uncertainty.lower
         if lower is not None:  # the search for an interval found a lower objective

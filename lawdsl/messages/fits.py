@@ -409,9 +409,10 @@ COMPARISONS: dict[str, Message] = {
     ),
     "F0210": Message(
         "variables that are measured on rows that a comparison holds out",
-        "`measure k[d] = L(step = 1000)` reads a variable from the first steps of all runs of a label "
-        "before rows are held out. The errors are those for a label whose first steps are known, as in "
-        "a prediction with --runs; a law without such variables does not have this information.",
+        "`measure k[d] = L(step = 1000)` reads a variable from the runs that are not held out. Where "
+        "all runs of a label are held out, its own first steps are read. The errors are then those "
+        "for a label whose first steps are known, as in a prediction with --runs; a law without such "
+        "variables does not have this information.",
     ),
 }
 
