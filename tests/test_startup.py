@@ -13,19 +13,26 @@ ROOT = Path(__file__).resolve().parent.parent
 
 ALGEBRA = {"sympy", "mpmath"}
 NUMBERS = {"numpy", "scipy", "pyarrow", "pandas", "polars"}
+FRAMES = {"pandas", "polars", "sklearn", "torch"}
+OPTIMISERS = {"scipy.optimize", "scipy.linalg", "scipy.sparse", "scipy.stats"}
 RUNNER = {"torch", "transformers", "tokenizers", "pydantic"}
 
 
 def loaded(*arguments: str) -> set[str]:
-    """The top-level modules that are loaded when a command has run."""
+    """The top-level modules, and the parts of SciPy, that are loaded when a command has run."""
     code = (
         "import sys, lawdsl.cli\n"
         "try: lawdsl.cli.main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
-        "print('\\nLOADED', *{m.partition('.')[0] for m in sys.modules})"
+        "parts = {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('scipy.')}\n"
+        "print('\\nLOADED', *{m.partition('.')[0] for m in sys.modules} | parts)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(done.stdout.rpartition("LOADED")[2].split())
 
@@ -46,7 +53,7 @@ def loaded(*arguments: str) -> set[str]:
         (("laws",), ALGEBRA | NUMBERS),
         (("show", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
         (("check", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
-        (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"pandas", "polars", "sklearn", "torch"}),
+        (("fit", "dcpt.share", "laws/data/c4_share.csv"), FRAMES | OPTIMISERS),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
