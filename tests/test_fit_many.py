@@ -231,7 +231,16 @@ def test_the_first_label_that_cannot_be_fitted_is_named_on_any_number_of_threads
     for number in (1, 2):
         with pytest.raises(lawdsl.LawdslError) as caught:
             lawdsl.fit(
-                "mixing.m4", table, r="r_*", L="L", validation="domain", starts=1, processes=number
+                "mixing.m4",
+                table,
+                r="r_*",
+                L="L",
+                validation="domain",
+                starts=1,
+                processes=number,
+                intervals="delta",
+                claims=False,
+                rolled_check=False,
             )
         errors.append(caught.value.diagnostics)
     assert (
