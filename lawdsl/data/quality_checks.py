@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -147,6 +146,8 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     count = _repeated([*data, output])
     if not count:
         return []
+    import pyarrow.compute as pc  # slow to import, and few tables repeat rows
+
     cells = [in_single_precision(column) for column in (*data, output)]
     settings = pa.table({str(i): to_arrow(column) for i, column in enumerate(cells)})
     names = settings.column_names
