@@ -245,7 +245,7 @@ def other_units(
             continue
         size, dimension = size_and_dimension(q.unit or ())
         usual = USUAL.get(dimension)
-        if usual is None or not np.min(numbers) > 0:
+        if usual is None or not np.min(numbers) > 0 or _is_of_a_batch(q.doc):
             continue
         low, high = float(np.min(numbers)) * size, float(np.max(numbers)) * size
         none = high < usual.none or (high < usual.small and low < usual.few) or low > usual.most
@@ -277,6 +277,11 @@ def other_units(
         column_place = f"{table.name} column {bound[q.name]}"
         diagnostics.append(Diagnostic("D0123", message, "warning", place=column_place, help=help))
     return diagnostics
+
+
+def _is_of_a_batch(doc: str | None) -> bool:
+    """Whether a variable counts what a batch holds: as few tokens as a sequence, not those of a run."""
+    return "batch" in (doc or "").lower().split()
 
 
 def perplexities(
