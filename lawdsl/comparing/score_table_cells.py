@@ -27,6 +27,7 @@ from lawdsl.comparing.score_table_parts import (
     score_table_parts,
 )
 from lawdsl.comparing.score_table_result import FoldScores
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.output_files import writing
 from lawdsl.core.records import Misplaced, read, to_plain
 from lawdsl.fitting.fit import in_one_step
@@ -36,6 +37,7 @@ from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import fitted_law, read_again
 
 MODULE = "lawdsl.comparing.score_table_cells"
+LINE_START = b'{"key": '  # of each line of a file of cells
 VERSION = 1  # of the scores: cells that another version has kept are computed again
 
 
@@ -131,12 +133,19 @@ def kept_cells(path: Path | None) -> dict[str, tuple[FoldScores, ...]]:
         path: the file; None for no cells.
 
     Raises:
-        LawdslError: the file cannot be read.
+        LawdslError: the file cannot be read, or begins with something else than a cell, so that it
+            is not a file of cells (L0313).
     """
     if path is None or not path.exists():
         return {}
     with writing(path):
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().strip().splitlines()
+    if lines and not lines[0].startswith(LINE_START[: len(lines[0])]):
+        message = (
+            "the file has other content than finished cells, and cells would be appended to it"
+        )
+        help = "give a new file: --resume NEW.jsonl"
+        raise LawdslError(Diagnostic("L0313", message, place=str(path), help=help))
     cells = {}
     for line in lines:
         try:
