@@ -215,7 +215,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         ]
     undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
-    uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
+    uncertainty = _uncertainty(task, best, on_bound, is_undetermined)
     uncertainty = _without_ends(uncertainty, {n for n in undetermined if n in bounds})
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
@@ -312,7 +312,7 @@ def _with_law_error(
 
 def _uncertainty(
     task: FitTask,
-    theta: Array,
+    best: Optimum,
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
 ) -> IntervalEstimate:
@@ -320,6 +320,9 @@ def _uncertainty(
     fit.
     """
     options, groups, chosen_parameter = task.options, task.runs.groups, task.chosen_parameter
+    theta = best.theta
+    if options.intervals == AUTO and not best.converged:  # a profile is that of a minimum
+        options = replace(options, intervals="delta")
     problem = task.problem if chosen_parameter is None else chosen_parameter.problem
     copied = task.counts_copies_once(problem)
     if copied:

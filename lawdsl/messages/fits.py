@@ -202,7 +202,9 @@ FITS: dict[str, Message] = {
         "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
         "may, the density of the errors at 0, which intervals need, is not known. A profile has no interval of a "
-        "parameter on a bound that depends on other parameters, nor where its search does not converge.",
+        "parameter on a bound that depends on other parameters, nor where its search does not converge. A "
+        "profile that a fit has chosen itself is given up where it takes far more evaluations than others do; "
+        "intervals are then those of the delta method.",
     ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
