@@ -33,6 +33,7 @@ from lawdsl.core.records import Misplaced, read, to_plain
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.fit_processes import say_time, table_of
 from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.processes import options_of
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import fitted_law, read_again
 
@@ -84,6 +85,8 @@ def jobs_of(parts: Sequence[ScoreTablePart], options: FitOptions) -> list[Job]:
                     digest.update(np.ascontiguousarray(values, dtype="<f8").data)
                 for fold in folds:
                     digest.update(f"{fold.part} {fold.label}".encode())
+                    if entry.measured is not None:
+                        digest.update(repr(entry.measured.values(fold)[0].values).encode())
                     for rows in (fold.fit, fold.test):
                         digest.update(np.ascontiguousarray(rows, dtype="<i8").data)
                 jobs.append(Job(number, k, protocol_number, tuple(folds), digest.hexdigest()))
@@ -225,8 +228,7 @@ def main() -> None:
     """Compute the cells that standard input asks for; the argument is a file for the CPU time."""
     threading.Thread(target=say_time, args=(Path(sys.argv[1]),), daemon=True).start()
     request = json.load(sys.stdin.buffer)
-    given = request["options"]
-    options = FitOptions(**{**given, "where": tuple(given["where"]), "run": tuple(given["run"])})
+    options = options_of(request)
     laws = [read_again(read(FittedLaw, law)) for law in request["laws"]]
     how = read(ScoreTableOptions, request["how"])
     table = table_of(request["table"])
