@@ -127,6 +127,11 @@ RUNS: dict[str, Message] = {
         "A step predicts at a point beyond the last row of some group. Sums of powers say little there: "
         "run these groups as long as the others, or ask about a shorter training.",
     ),
+    "F0411": Message(
+        "no row meets all conditions",
+        "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "
+        "meet each of the conditions.",
+    ),
     "F0416": Message(
         "rows that cannot be told apart",
         "`keep` joins rows of steps whose labels agree. Where several rows of one step and several of another "
@@ -139,10 +144,5 @@ RUNS: dict[str, Message] = {
         "themselves the search must give the certified answer. Where it does not, as where a feasible set "
         "is very narrow or two minima are nearly equal, its draws are not used, and the answer stands "
         "without an interval.",
-    ),
-    "F0411": Message(
-        "no row meets all conditions",
-        "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "
-        "meet each of the conditions.",
     ),
 }

@@ -205,7 +205,7 @@ def _findings(
             break
     if bootstrap is not None and bootstrap.failed > MAX_FAILED_SHARE * draws:
         message = f"{bootstrap.failed} of {draws} draws did not end in a minimum everywhere"
-        help = "believe the intervals less: look at the groups with the largest errors"
+        help = "treat the intervals with caution: look at the groups with the largest errors"
         yield Diagnostic("F0406", message, "warning", help=help)
     for _, group in stages[-1].fitted_groups:
         if group.fit is not None:
