@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -66,7 +66,17 @@ def run_branching(
     for name, numbers in several.items():
         for number in numbers[1:]:
             pipeline_values(pipeline, {**first, name: number}, columns)
-    runner = _Runner(pipeline, table, first, values, several, columns, tuple(by), draws, options)
+    runner = _Runner(
+        pipeline=pipeline,
+        settings=first,
+        constants={name: Fraction(x) for name, x in values.items()},
+        several=several,
+        columns=columns,
+        by=tuple(by),
+        draws=draws,
+        options=options,
+        tables={MEASUREMENTS: StepRows(table)},
+    )
     steps = tuple(make() for make in list(runner.run(level)))
     return PipelineAnswers(
         name=pipeline.name,
@@ -114,29 +124,22 @@ def _itself(step: StepOfPipeline) -> StepOfPipeline:
     return step
 
 
+@dataclass
 class _Runner:
-    """The state of a run: what each step handed on so far."""
+    """The inputs of a run, and what each step handed on so far."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        table: Table,
-        settings: Mapping[str, float],
-        values: Mapping[str, float],
-        several: Mapping[str, tuple[float, ...]],
-        columns: Mapping[str, str],
-        by: tuple[str, ...],
-        draws: int,
-        options: FitOptions,
-    ) -> None:
-        self.pipeline, self.settings, self.columns = pipeline, settings, columns
-        self.values, self.several = dict(values), several
-        self.by, self.draws, self.options = by, draws, options
-        self.tables: dict[str, StepRows] = {MEASUREMENTS: StepRows(table)}
-        self.before = MEASUREMENTS
-        self.fitted: dict[str, FittedStep] = {}
-        self.warnings: list[Diagnostic] = []
-        self.constants: dict[str, Value] = {n: Fraction(x) for n, x in values.items()}
+    pipeline: Pipeline
+    settings: Mapping[str, float]
+    constants: Mapping[str, Value]
+    several: Mapping[str, tuple[float, ...]]
+    columns: Mapping[str, str]
+    by: tuple[str, ...]
+    draws: int
+    options: FitOptions
+    tables: dict[str, StepRows]
+    before: str = MEASUREMENTS
+    fitted: dict[str, FittedStep] = field(default_factory=dict)
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     def run(self, level: float) -> Iterator[Callable[[], StepOfPipeline]]:
         """Run step after step; returns what describes each, once it is known which draws are used."""
@@ -195,9 +198,8 @@ class _Runner:
         points = []
         names = [n for n, numbers in self.several.items() if self._uses(step, n)]
         for numbers in product(*(self.several[name] for name in names)):
-            constants = self.constants | {
-                n: Fraction(x) for n, x in zip(names, numbers, strict=True)
-            }
+            given = {n: Fraction(x) for n, x in zip(names, numbers, strict=True)}
+            constants = {**self.constants, **given}
             points.append({name: formula_value(f, constants) for name, f in step.point})
         return ask(step, self.fitted, points, self.columns, level=level, seed=self.options.seed)
 
