@@ -60,7 +60,7 @@ STEPS = "step a : falls from data by dom\nstep b : rises from data by size\nstep
 def test_a_question_is_asked_for_every_combination_of_the_groups_of_its_fits(ask: Any):
     answers = ask(BEST, STEPS).step("best").groups
 
-    found = {(g.labels["dom"], g.labels["size"]): g.found["T"] for g in answers}
+    found = {(g.labels["dom"], g.labels["size"]): g.estimates["T"] for g in answers}
     assert found == {
         (dom, size): pytest.approx((b / d) ** 0.5)
         for dom, b in (("x", 2.0), ("y", 5.0))
@@ -124,7 +124,7 @@ def test_intervals_do_not_depend_on_how_wide_the_bounds_are(
     (group,) = ask(question, steps, noise=0.002, draws=50).step("best").groups
 
     low, high = group.ends["T"]
-    assert ends[0] <= low <= group.found["T"] * (1 + 1e-9) and high <= ends[1]
+    assert ends[0] <= low <= group.estimates["T"] * (1 + 1e-9) and high <= ends[1]
     assert low > 0 and group.unanswered == 0
     assert low < high or ends[0] == ends[1]
 
@@ -144,7 +144,7 @@ def test_an_answer_that_the_search_over_draws_misses_has_no_interval(ask: Any):
     [(0.2, {"T": (1.0, 2.0)}, "treat it with caution"), (1.0, {}, "too few draws")],
 )
 def test_draws_without_an_answer_say_why(unanswered: float, ends: Any, help: str):
-    group = AnswerOfGroup({}, {}, found={"T": 1.5}, ends=ends, unanswered=unanswered, unfitted=0.15)
+    group = AnswerOfGroup({}, {}, estimates={"T": 1.5}, ends=ends, unanswered=unanswered, unfitted=0.15)
     step = AnswersOfStep("", "best", "best", ("a",), ("T",), False, (group,))
     (found,) = findings([step], "the table")
 

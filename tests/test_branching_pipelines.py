@@ -79,10 +79,10 @@ def only(result: PipelineAnswers, step: str) -> Any:
 def test_turning_points_and_ratio_of_exact_curves_come_back(exact: PipelineAnswers):
     for group in exact.step("turn").groups:
         expected = turning_point(float(group.labels["R"]))
-        assert group.found["T"] == pytest.approx(expected, rel=1e-3)
+        assert group.estimates["T"] == pytest.approx(expected, rel=1e-3)
     answer = only(exact, "cmr.critical_ratio")
 
-    assert answer.found["R"] == pytest.approx(0.478276, abs=1e-3)
+    assert answer.estimates["R"] == pytest.approx(0.478276, abs=1e-3)
     assert answer.binding == ("the general loss turns before T_max",)
     assert exact.ok
 
@@ -99,15 +99,15 @@ def test_the_tolerance_binds_where_it_is_narrow():
     answer = only(critical(curves(), tolerance=0.02), "cmr.critical_ratio")
 
     assert answer.binding == ("general loss within the tolerance",)
-    assert 0.2 < answer.found["R"] < 0.3
+    assert 0.2 < answer.estimates["R"] < 0.3
 
 
 def test_the_ratio_at_several_lengths_and_where_it_leaves_the_shares(exact: PipelineAnswers):
-    at = {g.values["T"]: g.found["R"] for g in exact.step("cmr.ratio_at").groups}
+    at = {g.values["T"]: g.estimates["R"] for g in exact.step("cmr.ratio_at").groups}
     assert at == {T: pytest.approx(ALPHA * T**S + BETA, abs=2e-3) for T in (50.0, 100.0, 250.0)}
 
     first, last = [s for s in exact.steps if getattr(s, "question", "") == "cmr.volume_for"]
-    assert first.groups[0].found["T"] == pytest.approx(turning_point(0.0), rel=0.01)
+    assert first.groups[0].estimates["T"] == pytest.approx(turning_point(0.0), rel=0.01)
     # the limit is 0.844: no length of training bears domain data alone, and that is proved
     assert last.groups[0].status == "infeasible" and not last.groups[0].ok
 
@@ -145,8 +145,8 @@ def test_as_many_pairs_as_parameters_test_nothing():
 
 def test_a_weight_of_the_domain_loss_delays_nothing_when_it_falls():
     """With lambda the domain loss, which falls, is part of what has to fall: it turns earlier."""
-    alone = critical(curves()).step("turn").groups[2].found["T"]
-    weighed = critical(curves(), weight=0.5).step("turn").groups[2].found["T"]
+    alone = critical(curves()).step("turn").groups[2].estimates["T"]
+    weighed = critical(curves(), weight=0.5).step("turn").groups[2].estimates["T"]
 
     assert weighed < alone
 
@@ -158,7 +158,7 @@ def test_intervals_hold_the_truth_and_come_from_all_steps(noisy: PipelineAnswers
     held = 0
     for group in noisy.step("turn").groups[:4]:
         low, high = group.ends["T"]
-        assert low < group.found["T"] < high < 1.3 * low
+        assert low < group.estimates["T"] < high < 1.3 * low
         held += low < turning_point(float(group.labels["R"])) < high
     assert held >= 3
     answer = only(noisy, "cmr.critical_ratio")
@@ -221,7 +221,7 @@ def test_rows_of_the_base_model_are_needed_for_all_groups_or_none():
     table["general"] = [x - 2.5 for x in table["general"]]
     result = critical(table)
     assert "F0412" in {d.code for d in result.diagnostics}
-    assert only(result, "cmr.critical_ratio").found["R"] == pytest.approx(0.478276, abs=1e-3)
+    assert only(result, "cmr.critical_ratio").estimates["R"] == pytest.approx(0.478276, abs=1e-3)
 
 
 def test_checkpoints_of_our_sweep_are_too_few_for_the_law():
@@ -316,5 +316,5 @@ def test_inputs_of_fits_have_one_value_each():
 
 def test_an_answer_beyond_every_length_is_infinite_not_missing():
     result = critical(curves(ratios=(0.1, 0.2, 0.3)), T_first=99)
-    found = [g.found["T"] for g in result.step("turn").groups]
+    found = [g.estimates["T"] for g in result.step("turn").groups]
     assert all(math.isfinite(T) and T == pytest.approx(99) for T in found)

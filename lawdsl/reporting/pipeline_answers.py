@@ -177,8 +177,8 @@ def _show_answers(step: AnswersOfStep, result: PipelineAnswers, out: Console) ->
     for group in step.groups:
         row = {n: printable(x) for n, x in group.labels.items()}
         row |= {n: number_text(group.values[n]) for n in given}
-        row |= {n: _value(x) for n, x in group.found.items() if not math.isnan(x)}
-        if group.found:
+        row |= {n: _value(x) for n, x in group.estimates.items() if not math.isnan(x)}
+        if group.estimates:
             row[level] = _interval(next(iter(group.ends.values()), None))
         row["where"] = _where(group, step.maximize)
         rows.append(row)
@@ -193,7 +193,7 @@ def _where(group: AnswerOfGroup, maximize: bool) -> str:
     """Where an answer lies, and which constraints bind in the draws."""
     if group.reason:
         return f"none: {printable(group.reason)}"
-    value = next(iter(group.found.values()), 0.0)
+    value = next(iter(group.estimates.values()), 0.0)
     if math.isinf(value):
         return f"the goal {'rises' if maximize else 'falls'} without end"
     shares = {n: x for n, x in group.binding_shares.items() if x >= SEVERAL}

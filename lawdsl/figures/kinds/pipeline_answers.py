@@ -124,7 +124,7 @@ def _marks(
     if any(group.labels.get(n, x) != x for n, x in answer.labels.items()) or not answer.ok:
         return []
     (unknown,) = asked.unknowns
-    value = answer.found[unknown]
+    value = answer.estimates[unknown]
     low, high = answer.ends.get(unknown, (math.nan, math.nan))
     if asked.unknowns == step.variables:
         if not value <= span:
@@ -198,7 +198,7 @@ def _title(result: PipelineAnswers) -> str:
     parts = []
     for group in step.groups[:MAX_APART]:
         outer = ", ".join(group.labels.values())
-        found = ", ".join(f"{n} = {theme.short(x)}" for n, x in group.found.items())
+        found = ", ".join(f"{n} = {theme.short(x)}" for n, x in group.estimates.items())
         text = found if group.ok else "no answer"
         parts.append(f"{text} ({outer})" if outer else text)
     return f"{result.name}: {'; '.join(parts)}"

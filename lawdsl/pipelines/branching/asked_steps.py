@@ -41,7 +41,7 @@ class AskedGroup:
         labels: column -> the value that all rows have.
         values: the values of the givens behind `at`.
         answer: the answer for the fitted parameters; None where a fit is missing.
-        found: unknown -> its value; infinite where it is beyond every bound, 0 where the goal
+        estimates: unknown -> its value; infinite where it is beyond every bound, 0 where the goal
             improves towards an open end at 0, nan where there is none.
         drawn: the only unknown in every draw, and what binds; None where it has no draws.
         reason: why there is no answer.
@@ -52,7 +52,7 @@ class AskedGroup:
     labels: Mapping[str, str]
     values: Mapping[str, float]
     answer: Answer | None = None
-    found: Mapping[str, float] = field(default_factory=dict)
+    estimates: Mapping[str, float] = field(default_factory=dict)
     drawn: DrawnAnswers | None = None
     reason: str = ""
     rows: tuple[Rows, ...] = ()
@@ -180,18 +180,18 @@ def _asked_of(
         no_draws = _disagreement(answer, name, near, float(estimate.values[0]))
         if draws and not no_draws:
             drawn = draw_answers(formulated, symbols, draws_of, ranges, near)
-    found = certified
-    if not found and estimate is not None:
+    estimates = certified
+    if not estimates and estimate is not None:
         none = answer.status == "infeasible" or no_draws
-        found = {name: math.nan if none else float(estimate.values[0])}
+        estimates = {name: math.nan if none else float(estimate.values[0])}
     rows = tuple(fit.rows for fit in used.values())
     return AskedGroup(
         labels,
         given,
         answer,
-        found,
+        estimates,
         drawn,
-        _reason(answer, found),
+        _reason(answer, estimates),
         rows,
         no_draws if draws else "",
     )
@@ -211,9 +211,9 @@ def _disagreement(answer: Answer, name: str, certified: float, estimate: float) 
     return ""
 
 
-def _reason(answer: Answer, found: Mapping[str, float]) -> str:
+def _reason(answer: Answer, estimates: Mapping[str, float]) -> str:
     """Why there is no answer; empty where there is one."""
-    if any(not math.isnan(x) for x in found.values()):
+    if any(not math.isnan(x) for x in estimates.values()):
         return ""
     lines = answer.proof or (answer.status,)
     return lines[0]
@@ -228,12 +228,12 @@ def _answers_table(
     """One row per group with an answer; None without answers."""
     if not step.name:
         return None
-    answered = [g for g in groups if g.rows and g.found and not g.reason]
+    answered = [g for g in groups if g.rows and g.estimates and not g.reason]
     names = [symbol.name for symbol in step.question.of_kind("unknown")]
-    answered = [g for g in answered if all(name in g.found for name in names)]
+    answered = [g for g in answered if all(name in g.estimates for name in names)]
     if not answered:
         return None
-    values = {columns.get(n, n): np.array([g.found[n] for g in answered]) for n in names}
+    values = {columns.get(n, n): np.array([g.estimates[n] for g in answered]) for n in names}
     units = {}
     for name in names:
         unit = step.question.units.get(name)

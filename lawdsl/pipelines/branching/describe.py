@@ -131,11 +131,11 @@ def _answer_of_group(group: AskedGroup, level: float) -> AnswerOfGroup:
     ends: dict[str, Ends] = {}
     shares: dict[str, float] = {}
     unanswered = unfitted = 0.0
-    if group.drawn is not None and group.found:
+    if group.drawn is not None and group.estimates:
         interval = central_interval(group.drawn.values, level)
         unanswered = float(np.mean(np.isnan(group.drawn.values)))
         unfitted = group.drawn.unfitted
-        (name,) = group.found
+        (name,) = group.estimates
         if interval is not None:
             ends[name] = interval
         shares = {n: x for n, x in group.drawn.binding.items() if n}
@@ -143,7 +143,7 @@ def _answer_of_group(group: AskedGroup, level: float) -> AnswerOfGroup:
         labels=group.labels,
         values=group.values,
         status=answer.status,
-        found=group.found,
+        estimates=group.estimates,
         ends=ends,
         where=answer.where,
         binding=tuple(kept.name for kept in answer.active if not kept.law),

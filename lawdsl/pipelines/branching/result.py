@@ -100,7 +100,7 @@ class AnswerOfGroup:
         labels: column -> the value that all rows have.
         values: the values of the givens behind `at`.
         status: as that of an answer of `lawdsl solve`; empty where a fit is missing.
-        found: unknown -> its value: infinite where the goal improves beyond every bound, 0 where it
+        estimates: unknown -> its value: infinite where the goal improves beyond every bound, 0 where it
             does towards an open end at 0.
         ends: unknown -> the ends of its interval.
         where: where the answer lies.
@@ -116,7 +116,7 @@ class AnswerOfGroup:
     labels: Mapping[str, str]
     values: Mapping[str, float]
     status: str = ""
-    found: Mapping[str, float] = field(default_factory=dict)
+    estimates: Mapping[str, float] = field(default_factory=dict)
     ends: Mapping[str, Ends] = field(default_factory=dict)
     where: str = ""
     binding: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class AnswerOfGroup:
     @property
     def ok(self) -> bool:
         """Whether there is an answer."""
-        return bool(self.found) and not self.reason
+        return bool(self.estimates) and not self.reason
 
 
 @dataclass(frozen=True)

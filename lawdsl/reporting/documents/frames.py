@@ -219,10 +219,10 @@ def _answers_of_pipeline(result: PipelineAnswers) -> Columns:
     rows = []
     for number, step in enumerate(result.steps, 1):
         for group in getattr(step, "groups", ()):
-            found = getattr(group, "found", None)
-            if found is None:
+            estimates = getattr(group, "estimates", None)
+            if estimates is None:
                 continue
-            for name, value in found.items():
+            for name, value in estimates.items():
                 low, high = group.ends.get(name, (None, None))
                 asked = {"step": number, "question": getattr(step, "question", "")}
                 answer = {"unknown": name, "value": value, "low": low, "high": high}
