@@ -16,6 +16,7 @@ from lawdsl.pipelines.branching.result import AnswerOfGroup, AnswersOfStep, Pipe
 LAWS = {
     "falls": "variable T > 0\nparameter a\nparameter b > 0\nL = a + b/T",
     "rises": "variable T > 0\nparameter c\nparameter d > 0\nG = c + d*T",
+    "line": "variable size > 0\nparameter p, q\nT = p + q*size",
 }
 BEST = "uses a : falls\nuses b : rises\nchoose T in [0, 1e12]\nminimize a(T) + b(T)"
 
@@ -58,14 +59,19 @@ STEPS = "step a : falls from data by dom\nstep b : rises from data by size\nstep
 
 
 def test_a_question_is_asked_for_every_combination_of_the_groups_of_its_fits(ask: Any):
-    answers = ask(BEST, STEPS).step("best").groups
+    result = ask(
+        BEST, f"{STEPS} : best\nstep line from found by dom".replace("step best", "step found")
+    )
 
-    found = {(g.labels["dom"], g.labels["size"]): g.estimates["T"] for g in answers}
-    assert found == {
+    answers = result.step("best").groups
+    assert {(g.labels["dom"], g.labels["size"]): g.estimates["T"] for g in answers} == {
         (dom, size): pytest.approx((b / d) ** 0.5)
         for dom, b in (("x", 2.0), ("y", 5.0))
         for size, d in (("1", 0.01), ("2", 0.16))
     }
+    # later steps have the labels of all fits
+    slopes = [group.parameters["q"] for group in result.step("line").groups]
+    assert slopes == pytest.approx([0.25 * b**0.5 / 0.1 - b**0.5 / 0.1 for b in (2.0, 5.0)])
 
 
 def test_a_group_that_another_fit_lacks_has_a_reason(ask: Any):
@@ -144,7 +150,9 @@ def test_an_answer_that_the_search_over_draws_misses_has_no_interval(ask: Any):
     [(0.2, {"T": (1.0, 2.0)}, "treat it with caution"), (1.0, {}, "too few draws")],
 )
 def test_draws_without_an_answer_say_why(unanswered: float, ends: Any, help: str):
-    group = AnswerOfGroup({}, {}, estimates={"T": 1.5}, ends=ends, unanswered=unanswered, unfitted=0.15)
+    group = AnswerOfGroup(
+        {}, {}, estimates={"T": 1.5}, ends=ends, unanswered=unanswered, unfitted=0.15
+    )
     step = AnswersOfStep("", "best", "best", ("a",), ("T",), False, (group,))
     (found,) = findings([step], "the table")
 
