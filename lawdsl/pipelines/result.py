@@ -13,6 +13,7 @@ from lawdsl.data.size_ranks import RankAgreement
 from lawdsl.data.table import Table
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.pipelines.extrapolations import is_far
 
 PIPELINE_SCHEMA = 1
 
@@ -145,7 +146,10 @@ class PipelineResult(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether no group was excluded, and every last fit is trusted."""
+        """Whether no group was excluded, every last fit is trusted, and no step predicts far beyond its
+        rows."""
+        if is_far(self.diagnostics):
+            return False
         trusted = all(fit.verdict != "not trusted" for fit in self.fits)
         return trusted and not any(step.left_out for step in self.steps)
 

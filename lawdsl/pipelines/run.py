@@ -22,8 +22,10 @@ from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.printer import print_unit
 from lawdsl.pipelines.branching.result import PipelineAnswers
 from lawdsl.pipelines.branching.run import run_branching
+from lawdsl.pipelines.extrapolations import extrapolation_warnings, extrapolations
 from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
 from lawdsl.pipelines.plan import step_tasks
+from lawdsl.pipelines.premises import once_each
 from lawdsl.pipelines.ranks import ranks_by_size
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 from lawdsl.pipelines.steps import Stage, run_step
@@ -137,7 +139,7 @@ def run_pipeline(
     bootstrap = (
         propagate_noise(stages, draws, int(seed), progress) if draws and errors_known else None
     )
-    diagnostics = [*warnings, *unused, *_findings(stages, bootstrap, draws)]
+    diagnostics = once_each([*warnings, *unused, *_findings(stages, bootstrap, draws)])
     fits = _last_fits(stages[-1], bootstrap, level)
     return PipelineResult(
         name=declared.name,
@@ -152,7 +154,7 @@ def run_pipeline(
         failed=bootstrap.failed if bootstrap else 0,
         level=float(level),
         seed=int(seed),
-        diagnostics=tuple(diagnostics),
+        diagnostics=diagnostics,
         together=_combined_fits(stages[-1], fits),
         drawn=bootstrap.theta if bootstrap else (),
     )
@@ -193,6 +195,8 @@ def _findings(
 ) -> Iterator[Diagnostic]:
     """Warnings about the groups, the errors and the draws."""
     for stage in stages:
+        yield from stage.warnings
+        yield from _far_predictions(stage)
         yield from _excluded_groups(stage)
         yield from _parameters_on_bounds(stage)
     for stage in stages[:-1]:
@@ -211,6 +215,19 @@ def _findings(
         if group.fit is not None:
             where = ", ".join(f"{k} = {v}" for k, v in group.labels.items())
             yield from (replace(d, place=d.place or where) for d in group.fit.diagnostics)
+
+
+def _far_predictions(stage: Stage) -> Iterator[Diagnostic]:
+    """A warning where a step predicts far beyond its rows."""
+    subject = f"`{stage.task.law.name}` predicts"
+    found = [
+        e
+        for _, g in stage.fitted_groups
+        if g.point is not None and g.problem is not None
+        for e in extrapolations(subject, g.law, g.problem.columns, g.point[:, 0], g.labels)
+        if e.far
+    ]
+    yield from extrapolation_warnings(found, len(stage.groups), stage.table.name)
 
 
 def _excluded_groups(stage: Stage) -> Iterator[Diagnostic]:

@@ -11,6 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
 from lawdsl.pipelines.branching.step_rows import KeptRow
+from lawdsl.pipelines.extrapolations import is_far
 
 ANSWERS_SCHEMA = 1
 Ends = tuple[float, float]
@@ -199,7 +200,10 @@ class PipelineAnswers(Presented):
 
     @property
     def ok(self) -> bool:
-        """Whether every group has a fit, and every question an answer, or the proof of none."""
+        """Whether every group has a fit, every question an answer, or the proof of none, and no law is
+        evaluated far beyond its rows."""
+        if is_far(self.diagnostics):
+            return False
         for step in self.steps:
             if isinstance(step, AnswersOfStep):
                 if any(g.status in ("", "undecided") for g in step.groups):
