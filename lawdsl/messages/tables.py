@@ -334,20 +334,10 @@ TABLES: dict[str, Message] = {
     ),
     "D0145": Message(
         "rows of equal settings that another column tells apart",
-        "Rows that are equal in all variables of a law are repeated measurements to it, and what they differ "
-        "by is noise. Here a column that the law does not use explains most of these differences, as the size of "
-        "the model does where a table has curves of several sizes: the fit runs between them and describes none. "
-        "Fit each value of the column by itself with `--by COLUMN`, choose the rows of one with `--where`, or "
-        "take a law with that variable. Columns of runs and of seeds are not meant.",
-        (
-            "size,N,D,L\n"
-            + "".join(
-                f"{size},{n:g},{d:g},{1.7 + 480 / n**0.35 + 2000 / d**0.37 + shift:.4f}\n"
-                for size, shift in (("small", 0.2), ("large", 0))
-                for n in (1e8, 3e8, 1e9)
-                for d in (2e9, 6e9, 2e10, 6e10)
-            ),
-        ),
-        GOOD,
+        "Rows that are equal in all variables of the law of a step are repeated measurements to it, and what they "
+        "differ by is noise. Here a column that the step does not use explains most of these differences, as the "
+        "size of the model does where a table has curves of several sizes: the fit runs between them and describes "
+        "none. Run the pipeline for each value of the column with `--by COLUMN`, or for the rows of one with "
+        "`--where`. Columns of runs and of seeds are not meant.",
     ),
 }

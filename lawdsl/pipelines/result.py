@@ -129,6 +129,7 @@ class PipelineResult(Presented):
         together: `fits` combined into those of one law with index sets; None if they cannot be
             combined.
         drawn: for each of `fits` its parameters in all draws, shape (draws, parameters).
+        where: the conditions on the rows of the table, before the first step.
     """
 
     name: str
@@ -143,6 +144,7 @@ class PipelineResult(Presented):
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     together: Fits | None = field(default=None, repr=False)
     drawn: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    where: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -168,6 +170,7 @@ class PipelineResult(Presented):
             "schema": PIPELINE_SCHEMA,
             "pipeline": self.name,
             "data": self.data,
+            "where": list(self.where),
             "values": dict(self.values),
             "steps": steps,
             "fits": [fit.to_json() for fit in self.fits],

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
+from lawdsl.data.binding import chosen_rows
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import without_priors
 from lawdsl.fitting.options import FitOptions, check_level, check_seed, is_whole
@@ -48,6 +50,7 @@ def run_pipeline(
     *,
     settings: Mapping[str, float | Sequence[float]] | None = None,
     by: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     draws: int = PIPELINE_DRAWS,
     level: float = 0.95,
     drop_bad: bool = False,
@@ -74,6 +77,7 @@ def run_pipeline(
         settings: values of its givens, in their units, and of its own settings or those of its
             laws; several values of one if only questions depend on it.
         by: columns of groups that all steps treat apart, such as the size of the model.
+        where: conditions on the rows of the table, "size = 1B", "step > 0", before the first step.
         draws: the number of draws of the noise; 0 for no intervals.
         level: the level of the intervals.
         drop_bad: exclude bad rows instead of refusing the table.
@@ -99,7 +103,7 @@ def run_pipeline(
     if declared.branches:
         answers = run_branching(
             declared,
-            read_table(table, bindings),
+            chosen_rows(read_table(table, bindings), as_texts(where), drop_bad)[0],
             settings or {},
             bindings,
             by,
@@ -107,10 +111,11 @@ def run_pipeline(
             level=level,
             options=FitOptions(seed=int(seed), drop_bad=drop_bad, progress=progress),
         )
-        return replace(answers, diagnostics=(*warnings, *answers.diagnostics))
+        diagnostics = (*warnings, *answers.diagnostics)
+        return replace(answers, diagnostics=diagnostics, where=as_texts(where))
     numbers = _single_values(declared, settings or {})
     values, tasks = step_tasks(declared, numbers, bindings)
-    step_table = read_table(table, bindings)
+    step_table, _ = chosen_rows(read_table(table, bindings), as_texts(where), drop_bad)
     step_table, long_bindings = long_table(tasks, step_table, bindings)
     if long_bindings != bindings:
         values, tasks = step_tasks(declared, numbers, long_bindings)
@@ -157,6 +162,7 @@ def run_pipeline(
         diagnostics=diagnostics,
         together=_combined_fits(stages[-1], fits),
         drawn=bootstrap.theta if bootstrap else (),
+        where=as_texts(where),
     )
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.premises.learning_rates import learning_rate_findings
-from lawdsl.data.premises.pooled_columns import pooled_column_findings
 from lawdsl.data.premises.repetition import repetition_findings
 from lawdsl.data.premises.rows import Array, PremiseRows
 from lawdsl.data.premises.tokenizers import tokenizer_findings
@@ -23,11 +22,10 @@ CHECKS = (
     learning_rate_findings,
     tokenizer_findings,
     repetition_findings,
-    pooled_column_findings,
 )
 """The checks, each from rows to warnings."""
 
-PREMISES = ("D0141", "D0142", "D0143", "D0144", "D0145")
+PREMISES = ("D0141", "D0142", "D0143", "D0144")
 """Their codes."""
 
 

@@ -20,6 +20,7 @@ from lawdsl.data.row_codes import row_codes
 
 Mask = NDArray[np.bool_]
 
+POOLED = "D0145"
 REPETITIONS = ("run", "seed")
 """Roles of columns that repeated measurements differ in."""
 MIN_PER_LEVEL = 3.0  # repeated settings for each value of the column, on average
@@ -67,7 +68,7 @@ def pooled_column_findings(rows: PremiseRows) -> list[Diagnostic]:
     )
     help = f"fit each by itself, --by {column}, or choose rows, --where '{column} = {texts[0]}'"
     place = f"{rows.table.name} column {column}"
-    return [Diagnostic("D0145", message, "warning", place=place, help=help)]
+    return [Diagnostic(POOLED, message, "warning", place=place, help=help)]
 
 
 def _differences(output: Array, settings: Codes) -> Array:

@@ -185,6 +185,7 @@ class PipelineAnswers(Presented):
         level: the level of the intervals.
         seed: the seed of starts and draws.
         diagnostics: warnings.
+        where: the conditions on the rows of the table, before the first step.
     """
 
     name: str
@@ -197,6 +198,7 @@ class PipelineAnswers(Presented):
     level: float
     seed: int
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    where: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -235,6 +237,7 @@ class PipelineAnswers(Presented):
             "pipeline": self.name,
             "title": self.title,
             "data": self.data,
+            "where": list(self.where),
             "by": list(self.by),
             "values": dict(self.values),
             "steps": steps,
