@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,7 +74,8 @@ def fitted(
 ) -> lawdsl.Fit:
     exact = loss(values, **DESIGN)
     table = {**DESIGN, "L": exact * np.exp(NOISE * rng.normal(size=len(exact)))}
-    fit = lawdsl.fit("dcpt.l3", table, starts=dict(values), without=without, claims=False)
+    kept: dict[str, Any] = {"claims": False, "rolled_check": False, "intervals": "delta"}
+    fit = lawdsl.fit("dcpt.l3", table, starts=dict(values), without=without, **kept)
     assert isinstance(fit, lawdsl.Fit)
     return fit
 

@@ -155,14 +155,14 @@ def test_values_far_out_come_near_to_the_limit(at_zero: bool):
     rng = random.Random(3)
     law, _ = domain("x > 0")
     known = 0
-    for formula in [random_formula(rng) for _ in range(300)]:
+    for formula in [random_formula(rng) for _ in range(120)]:
         signs, e = on("x > 0", formula)
         limit = e.free_symbols and asymptotics.limit_of(signs, e, *e.free_symbols, at_zero=at_zero)
         if isinstance(limit, sp.Expr):
             known += 1
             gaps = [gap_at(law, formula, limit, -k if at_zero else k) for k in (4, 8, 12)]
             assert gaps[2] < 0.9 * gaps[0] or gaps[2] < 1e-9, (formula, limit, gaps)
-    assert known > 150
+    assert known > 60
 
 
 def gap_at(law: object, formula: str, limit: sp.Expr, power: int) -> mpmath.mpf:

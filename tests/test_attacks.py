@@ -331,7 +331,15 @@ def test_a_stored_attack_is_answered(path: Path, tmp_path: Path, monkeypatch: py
 
 
 # as long as others of their kind, and each more than half a second
-DEAR = (
+DEAR = (  # a second each, or beside a smaller or larger one of their kind
+    "45 powers",
+    "a circle of 1,500 lets",
+    "10,000 declarations",
+    "9,000 labels in a claim",
+    "100 unknown names beside 1,900 others",
+    "lets that double 12 times",
+    "9,000 unknown indices",
+    "15,000 functions",
     "40,000 names without commas",
     "20,000 names in one declaration",
     "fractions of LaTeX 10,000 deep",
@@ -385,7 +393,7 @@ SOUP = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SOUP, st.booleans())
 def test_any_words_in_any_order_are_answered(words: list[str], within: bool):
     text = " ".join(words)
@@ -398,7 +406,7 @@ def test_any_words_in_any_order_are_answered(words: list[str], within: bool):
     assert all(d.help and d.text is not None and d.span is not None for d in found)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(strategies.documents())
 def test_any_document_is_answered(document: tree.SyntaxTree):
     text = print_document(document)

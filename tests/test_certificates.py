@@ -67,7 +67,7 @@ def certified(name: str, seed: int, count: int) -> tuple[Counter[str], list[floa
     return seen, times
 
 
-@pytest.mark.parametrize("name", without(LAWS, ["dcpt.l3", "dcpt.l4"]))
+@pytest.mark.parametrize("name", without(LAWS, ["dcpt.l3", "dcpt.l4", "dcpt.l5"]))
 def test_all_claims_are_decided_for_fitted_values(name: str, record_property):  # type: ignore[no-untyped-def]
     seen, times = certified(name, seed=7, count=5)
 

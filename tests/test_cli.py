@@ -13,6 +13,8 @@ from pathlib import Path
 import commands
 import pytest
 
+from lawdsl.language.library import shipped
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "laws" / "data" / "c4_share.csv"
 
@@ -247,6 +249,24 @@ def test_new_writes_a_law_that_checks_and_never_overwrites(tmp_path: Path):
     assert again.returncode == 3 and "L0313" in again.stderr
     assert (tmp_path / "my_law.law").read_text(encoding="utf-8") == before
     assert lawdsl("new", "1bad name", cwd=tmp_path).returncode == 3
+
+
+def test_new_copies_a_law_a_question_or_a_pipeline(tmp_path: Path):
+    for name, original in (
+        ("l", "dcpt.cross_k1"),
+        ("q", "mixing.best"),
+        ("p", "cmr.critical"),
+        ("l2", "l.law"),
+    ):
+        assert lawdsl("new", name, "--like", original, cwd=tmp_path).returncode == 0
+    assert lawdsl("check", "l.law", cwd=tmp_path).returncode == 0
+    first, *others = (tmp_path / "l2.law").read_text(encoding="utf-8").splitlines()
+    assert first.startswith("law l2 ")
+    assert others == shipped()["dcpt.cross_k1"].read_text(encoding="utf-8").splitlines()[1:]
+    (tmp_path / "nameless.law").write_text("variable N > 0\n", encoding="utf-8")
+    for like, code in (("nosuch", "L0310"), ("nameless.law", "L0401")):
+        done = lawdsl("new", "other", "--like", like, cwd=tmp_path)
+        assert done.returncode == 3 and code in done.stderr
 
 
 def test_show_prints_derivatives_and_latex(tmp_path: Path):

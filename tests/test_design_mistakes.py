@@ -148,6 +148,16 @@ MISTAKES = {
         2,
         '--use takes "NAME L=COLUMN ..."',
     ),
+    "an empty use": (
+        ("--question", "dcpt.tradeoff", "--use", ""),
+        2,
+        '--use takes "NAME L=COLUMN ..."',
+    ),
+    "a use with half a quote": (
+        ("--question", "dcpt.tradeoff", "--use", 'general "L'),
+        2,
+        '--use takes "NAME L=COLUMN ..."',
+    ),
 }
 
 

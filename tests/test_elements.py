@@ -430,3 +430,61 @@ def test_a_premise_about_an_element_that_identify_determines_is_decided(tmp_path
     lines = commands.run("check", "--fit", str(tmp_path / "fit.json"), "-q").stdout.splitlines()
     verdicts = [line.split()[0] for line in lines if " decreasing " in line]
     assert verdicts == ["CERTIFIED"] * 12  # of which the premise of six is false
+
+
+ODD = ("en", "web, code", 'q"t', "b]")
+
+
+def oddly_labelled() -> dict[str, np.ndarray]:
+    """Losses of labels with a comma, a bracket and a quotation mark."""
+    rng, shares = np.random.default_rng(0), np.random.default_rng(1).dirichlet(np.ones(3), 16)
+    exponents = {label: rng.normal(size=3) for label in ODD}
+    table = {f"r_{name}": shares[:, k] for k, name in enumerate(("a, b", 'say "hi"', "C4 en"))}
+    for label, t in exponents.items():
+        table[f"L_{label}"] = (2 + np.exp(shares @ t)) * np.exp(1e-3 * rng.normal(size=16))
+    return table
+
+
+@pytest.mark.filterwarnings("ignore::lawdsl.NotTrustedWarning")
+def test_odd_labels_are_named_so_that_they_can_be_read_again(tmp_path):
+    name = 't["q""t", "a, b"]'
+    changes = {"fix": {name: 1.0}, "tie": {'c["web, code"]': 'c["b]"]'}}
+    changes |= {
+        "intervals": "delta",
+        "starts": {'k["b]"]': 0.5},
+        "priors": ['k["web, code"] = 1 ± 5'],
+    }
+    fits = lawdsl.fit(
+        "mixing.m4", oddly_labelled(), r="r_*", L="L_*", rolled_check=False, **changes
+    )
+    assert fits.values[name] == 1
+    assert fits.values['c["web, code"]'] == fits.values['c["b]"]']
+    fits.save(tmp_path / "fit.json")
+    again = lawdsl.load_fit(tmp_path / "fit.json")
+    assert again.values == fits.values
+    words = ['r["a, b"]=.5', "r['say \"hi\"']=.2", 'validation="web, code",en']
+    done = commands.run("predict", "fit.json", *words, cwd=tmp_path)
+    assert done.returncode == 0 and "web, code" in done.stdout
+    path = tmp_path / "ask.law"
+    path.write_text(
+        "question ask\nindex i over validation\nindex j over training\nuses loss : mixing.m4\n"
+        "choose r[j] in simplex\nminimize sum(loss[i](r[j]) for i)\n"
+        'subject to loss["web, code"](r[j]) <= 9, loss["q""t"](r[j]) <= 9\n'
+    )
+    unknowns = [u.name for u in lawdsl.solve(path, loss=again).unknowns]
+    assert unknowns == ['r["a, b"]', 'r["say ""hi"""]', "r[C4 en]"]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_hidden_labels_are_in_the_order_of_their_first_parameter(tmp_path, seed):
+    path = tmp_path / "example.law"
+    path.write_text(HIDDEN.format("sum(A[h]*exp(-b[h]*N) for h)").replace("{x, y}", "1..2"))
+    noise = np.exp(1e-3 * np.random.default_rng(0).normal(size=60))
+    table = {"N": N, "L": (1 + 2 * np.exp(-0.4 * N) + 3 * np.exp(-3 * N)) * noise}
+    fits = lawdsl.fit(path, table, rolled_check=False, seed=seed, starts=6)
+    assert fits.values["A[1]"] < fits.values["A[2]"]
+    told = {"E": 1, "A[1]": 3, "A[2]": 2, "b[1]": 3, "b[2]": 0.4}
+    assert lawdsl.fit(path, table, rolled_check=False, starts=told).values["A[1]"] > 2.5
+    tied = lawdsl.fit(path, table, rolled_check=False, starts=6, tie={"A[2]": "1.5*A[1]"})
+    values = {**tied.values, **{n: h.value for n, h in tied.held.items()}}
+    assert values["A[2]"] == pytest.approx(1.5 * values["A[1]"])

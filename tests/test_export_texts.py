@@ -28,7 +28,7 @@ from exports import (
     points,
 )
 from planted import PLANTED, law_of
-from quick import without
+from quick import some
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
@@ -351,7 +351,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 """Operation of a document -> what docs/export.md says that it computes."""
 
 
-@pytest.mark.parametrize("name", without(LAWS, ["cmr.general"]))
+@pytest.mark.parametrize("name", some(LAWS, 14))
 def test_the_json_document_is_enough_to_compute_the_law_and_its_derivatives(name: str):
     fit = fitted(name)
     document = json.loads(fit.export("json"))

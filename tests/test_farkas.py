@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from quick import some
 
 import lawdsl
 from lawdsl.solving.nlp.farkas import is_farkas_certificate
@@ -135,7 +136,7 @@ def test_constraints_that_float64_sees_as_kept_end_in_no_fault(more: sp.Expr):
 UNITS = (1.0, 1e-9, 1e9)
 
 
-@pytest.mark.parametrize("first", UNITS)
+@pytest.mark.parametrize("first", some(UNITS, 1))
 @pytest.mark.parametrize("second", UNITS)
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("ends", ["choose x\nchoose y", "choose x in [-3, 3]\nchoose y >= 0"])

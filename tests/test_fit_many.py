@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from commands import run
+from quick import without
 
 import lawdsl
+from lawdsl.fitting.processes import run_processes
 
 SIZES = "laws/data/cmr_table2.csv"
 FOUR = "laws/data/four_domains.csv"
@@ -139,14 +142,15 @@ def test_laws_with_index_sets_and_groups_of_two_columns():
         "mixing.m4",
         FOUR,
         by=["model", "step"],
-        where=["phase = end", "step > 250"],
+        where=["phase = end", "step = 400"],
         r="r_*",
         L="L_*",
         starts=4,
         claims=False,
         rolled_check=False,
+        intervals="delta",
     )
-    assert set(fits) == {(m, s) for m in ("0.02M", "0.08M") for s in ("300", "400")}
+    assert set(fits) == {("0.02M", "400"), ("0.08M", "400")}
     assert set(fits["0.02M", 400].labels["validation"]) == {"c", "code", "general", "perl"}
     assert lawdsl.FitsByGroup.of_json(json.loads(json.dumps(fits.to_json()))) == fits
 
@@ -199,9 +203,27 @@ def test_the_time_limit_counts_all_processes():
     assert float(done.stderr.split(" s of CPU")[0].split()[-1]) >= 1.5
 
 
-@pytest.mark.parametrize("number", [2, 4])
+WAITS_OR_FAILS = """import sys, time
+if sys.stdin.read() == "wait":
+    time.sleep(3600)
+sys.exit("no such thing")
+"""
+
+
+def test_a_process_that_fails_ends_the_others_at_once_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "waits_or_fails.py").write_text(WAITS_OR_FAILS, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(lawdsl.LawdslError, match="failed with code 1: no such thing") as caught:
+        run_processes([b"wait", b"fail", b"wait"], 0, 3, None, "waits_or_fails")
+    assert caught.value.diagnostics[0].code == "C0009"
+
+
+@pytest.mark.parametrize("number", without([2, 4], [4]))
 def test_labels_are_fitted_alike_on_any_number_of_threads(tmp_path: Path, number: int):
-    options = dict(where=["phase = end", "step = 400", "model = 0.08M"], r="r_*", L="L_*")
+    options: dict[str, Any] = {"r": "r_*", "L": "L_*", "claims": False, "rolled_check": False}
+    options["where"] = ["phase = end", "step = 400", "model = 0.08M"]
     one = lawdsl.fit("mixing.m4", FOUR, **options, starts=4, fix={"t[perl, perl]": -4})
     counts: list[tuple[int, int]] = []
     several = lawdsl.fit(
@@ -227,7 +249,16 @@ def test_the_first_label_that_cannot_be_fitted_is_named_on_any_number_of_threads
     for number in (1, 2):
         with pytest.raises(lawdsl.LawdslError) as caught:
             lawdsl.fit(
-                "mixing.m4", table, r="r_*", L="L", validation="domain", starts=1, processes=number
+                "mixing.m4",
+                table,
+                r="r_*",
+                L="L",
+                validation="domain",
+                starts=1,
+                processes=number,
+                intervals="delta",
+                claims=False,
+                rolled_check=False,
             )
         errors.append(caught.value.diagnostics)
     assert (

@@ -18,6 +18,7 @@ from test_nist import LAWS, read_data, read_problems
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem, rho_slope
+from lawdsl.fitting.solvers import newton as newton_module
 from lawdsl.fitting.solvers.descent import descend
 from lawdsl.fitting.solvers.irls import irls
 from lawdsl.fitting.solvers.multistart import optimum
@@ -210,6 +211,25 @@ def test_a_search_that_is_cut_short_says_so(solver: str):
     assert not solution.converged and solution.reason == OUT_OF_STEPS
     assert solution.evaluations <= 2
     assert solution.gradient_norm > 1e-6
+
+
+def test_rounds_that_gain_nothing_are_not_repeated(monkeypatch: pytest.MonkeyPatch):
+    case = CASES["8 Bard"]
+    problem = case.problem(Objective("huber", log=False, delta=1e-3))
+    free = np.repeat(case.free(problem), 4, axis=0)
+    rounds = []
+
+    def stuck(projected, free, *_):
+        # the second start ends where the first does, the third alone gains by a wider delta
+        losses = np.array([1.0, 1.0 + 1e-12, 3.0, 2.0]) if len(free) == 4 else np.array([1, 2.5, 2])
+        losses = losses if len(free) > 1 else np.array([2.5])
+        rounds.append(len(free))
+        return free, losses, np.zeros(len(free), dtype=bool), np.ones(len(free), dtype=np.int64)
+
+    monkeypatch.setattr(newton_module, "_by_newton", stuck)
+    newton(problem, free)
+
+    assert rounds == [4, 3, 1]
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom, t as student
 
 import lawdsl
-from lawdsl.fitting.intervals import profile
+from lawdsl.fitting.intervals import near_bounds, profile
 from lawdsl.fitting.intervals.near_bounds import MAX_PROFILE_NUMBERS
 
 X = np.linspace(1, 6, 24)
@@ -193,3 +193,16 @@ def test_an_end_of_a_profile_at_the_fit_itself_is_none(monkeypatch: pytest.Monke
     (told,) = [d.message for d in fit.diagnostics if d.code == "F0122"]
     assert told == "no profile interval of E: the search for its ends did not converge"
     assert fitted(LINE, loss).intervals.method == "delta"
+
+
+def test_a_profile_that_takes_too_long_is_given_up_and_said(monkeypatch: pytest.MonkeyPatch):
+    loss = line(0.03, 2)
+    monkeypatch.setattr(near_bounds, "MAX_WORK_OF_CHOICE", 1.0)
+    monkeypatch.setattr(near_bounds, "MIN_EVALUATIONS_OF_CHOICE", 1)
+    fit = fitted(LINE, loss)
+    (finding,) = [d for d in fit.diagnostics if d.code == "F0122"]
+    assert fit.intervals.method == "delta"
+    assert "takes too long" in finding.message
+    assert fit.verdict_for("parameters") == "caution"
+    # who asks for a profile waits for it
+    assert fitted(LINE, loss, intervals="profile").intervals.method == "profile"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from claim_sampling import Case, contradiction
 from judging import HERE
+from quick import some
 
 import lawdsl
 from lawdsl.language import tree
@@ -21,7 +22,7 @@ def verdicts(path: Path) -> list[Verdict]:
     return list(check(path, seconds=SLOWER).claims)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.law")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", some(sorted(FOLDER.glob("*.law")), 14), ids=lambda p: p.stem)
 def test_every_claim_has_the_expected_verdict(path: Path):
     for found in verdicts(path):
         assert found.verdict == found.expect, found

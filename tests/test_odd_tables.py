@@ -322,3 +322,10 @@ def test_counts_beyond_the_digits_of_a_float_are_rounded():
     table = read_table({"C": np.array([2**53 + 1, 10**18 + 1])})
 
     assert table.numbers("C").tolist() == [2.0**53, 1e18]
+
+
+def test_a_batch_has_fewer_tokens_than_a_run():
+    """A variable that says so is not measured by the tokens of training runs."""
+    B = np.geomspace(3e4, 3e7, 20)
+    fit = lawdsl.fit("batch.tradeoff", {"B": B, "S": 5e3 * (1 + 1e6 / B)}, claims=False)
+    assert [d.code for d in fit.diagnostics if d.code == "D0123"] == []

@@ -147,6 +147,18 @@ def parameters() -> dict[tuple[str, str], click.Parameter]:
     return found
 
 
+def names_of_commands() -> set[str]:
+    """The commands of `lawdsl --help`; those of a group one by one."""
+
+    def names(name: str, command: click.Command) -> set[str]:
+        if not isinstance(command, click.Group):
+            return {name}
+        parts = (names(f"{name} {part}", inner) for part, inner in command.commands.items())
+        return set().union(*parts)
+
+    return set().union(*(names(name, command) for name, command in cli.commands.items()))
+
+
 def tried() -> set[tuple[str, str]]:
     """(command, option) for each option of the lines."""
     pairs = set()
@@ -171,6 +183,18 @@ def test_every_option_is_tried_with_index_sets_or_has_a_reason():
     assert known.keys() - covered == set()
     assert lines <= short, "an option of a line is none of its command"
     assert NOT_TAKEN.keys() <= known.keys()
+
+
+def test_every_command_is_tried_or_takes_no_law():
+    words = [shlex.split(line)[:2] for line in LINES]
+    with_lines = {" ".join(w) if w[0] == "mixtures" else w[0] for w in words}
+    assert names_of_commands() == with_lines | WITHOUT_LAWS
+
+
+def test_a_command_that_is_not_listed_is_found(monkeypatch):
+    monkeypatch.setitem(cli.commands, "new-command", click.Command("new-command"))
+    with pytest.raises(AssertionError, match="new-command"):
+        test_every_command_is_tried_or_takes_no_law()
 
 
 def test_an_option_that_is_not_listed_is_found(monkeypatch):

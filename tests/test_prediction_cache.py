@@ -221,7 +221,9 @@ def test_the_cache_keeps_the_entries_written_last(
 
 @pytest.mark.parametrize("log", [False, True])
 def test_a_stored_law_has_the_values_and_slopes_of_the_law(log: bool):
-    laws = [lawdsl.load(name) for name in (["chinchilla", "dcpt.l3"] if log else shipped())]
+    laws = [
+        lawdsl.load(name) for name in (["chinchilla", "dcpt.l3"] if log else sorted(shipped())[::4])
+    ]
     scalar = [law for law in laws if not law.indexed]
     assert len(scalar) > 1
     for law in scalar:

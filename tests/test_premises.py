@@ -65,6 +65,13 @@ def test_a_broken_premise_is_reported_once(columns: Columns, code: str):
     assert premise_codes("chinchilla", curve(**columns)) == [code]
 
 
+@pytest.mark.parametrize(("unique", "codes"), [(2.0, ["D0144"]), (200.0, [])])
+def test_a_column_of_unique_tokens_has_its_unit_in_its_name(unique: float, codes: list[str]):
+    columns = curve(unique_tokens_B=[unique] * 18)
+    columns["D [Gtoken]"] = columns.pop("D") / 1e9
+    assert premise_codes("chinchilla", columns) == codes
+
+
 @pytest.mark.parametrize(
     "columns",
     [

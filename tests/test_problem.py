@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from catalogue_values import NOT_SIMULATED, VALUES
 from planted import PLANTED, law_of, sample_of
+from quick import some
 
 import lawdsl
 from lawdsl.fitting import problem as problems
@@ -47,7 +48,7 @@ def test_every_shipped_law_with_parameters_has_a_planted_table():
     assert all(lawdsl.load(name).indexed for name in unplanted - {*NOT_SIMULATED})
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", some(sorted(PLANTED), 16))
 def test_predictions_equal_the_formula_at_50_digits(name: str):
     p = PLANTED[name]
     computed = posed(name).predictions(planted(name))[0]

@@ -84,6 +84,7 @@ QUESTIONS = [
     "kaplan.fewest_steps",
     "lr.best",
     "mixing.best",
+    "mixing.best_overall",
     "mixing.best_supplied",
     "mixing.critical_share",
     "mixture.near",
@@ -482,6 +483,35 @@ def powers() -> lawdsl.Fits:
         value = 0.8 + 1 / (0.3 + shares**0.6 @ np.array(C))
         table[f"L[{name}]"] = list(value)
     return lawdsl.fit("mixing.powers", table, claims=False)
+
+
+def test_the_best_mixture_of_a_law_of_hidden_domains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """From a copy of the shipped law with two hidden domains; the referee evaluates the planted one."""
+    monkeypatch.chdir(tmp_path)
+    new = CliRunner().invoke(cli, ["new", "two_hidden", "--like", "mixing.implicit"])
+    assert new.exit_code == 0
+    law = tmp_path / "two_hidden.law"
+    law.write_text(law.read_text(encoding="utf-8").replace("1..30", "1..2"), encoding="utf-8")
+    k = np.array([0.6, 0.3])
+    t = np.array([[-1.4, 0.9, 0.5], [1.8, -1.1, -0.7]])
+
+    def loss(shares: np.ndarray) -> np.ndarray:
+        return 1.7 + np.exp(shares @ t.T) @ k
+
+    shares = np.random.default_rng(3).dirichlet([1.0, 1.0, 1.0], size=40)
+    table = {f"r[{j}]": shares[:, n] for n, j in enumerate(LABELS)} | {"L": loss(shares)}
+    fit = lawdsl.fit(law, table, claims=False, rolled_check=False)
+    best = lawdsl.solve("mixing.best_overall", loss=fit)
+    assert "F0507" in [d.code for d in best.diagnostics]
+
+    steps = np.arange(1001) / 1000
+    web, books = (v.ravel() for v in np.meshgrid(steps, steps))
+    inside = web + books <= 1
+    grid = np.column_stack([web, books, 1 - web - books])[inside]
+    least = grid[np.argmin(loss(grid))]
+    assert [best[f"r[{j}]"] for j in LABELS] == pytest.approx(list(least), abs=2e-3)
 
 
 def test_the_best_mixture_uses_no_more_than_the_supply(powers: lawdsl.Fits):

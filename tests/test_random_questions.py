@@ -52,7 +52,7 @@ def test_no_answer_is_wrong_and_few_are_open(which: str, tmp_path: Path):
 def test_the_referee_knows_a_wrong_answer(tmp_path: Path):
     """Answers moved off their place, or called infeasible, are seen as wrong."""
     seen: Counter[str] = Counter()
-    for question in questions(25, 7, (*KINDS, *PIECEWISE)):
+    for question in questions(12, 7, (*KINDS, *PIECEWISE)):
         path = tmp_path / "random.law"
         path.write_text(question.text, encoding="utf-8")
         try:
@@ -69,6 +69,6 @@ def test_the_referee_knows_a_wrong_answer(tmp_path: Path):
         infeasible = replace(answer, status="infeasible")
         seen["infeasible"] += verdict(question, infeasible)[0] == "wrong certain"
 
-    assert seen["answers"] >= 10
+    assert seen["answers"] >= 5
     assert seen["value"] >= 0.9 * seen["answers"]
     assert seen["infeasible"] >= 0.9 * seen["answers"]

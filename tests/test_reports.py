@@ -416,12 +416,17 @@ def test_options_of_a_fit_are_in_its_command(options: dict[str, Any], tmp_path: 
     "options",
     [
         {"discrepancy": 0.05, "safe": 0.95, "seed": 3},
-        {"discrepancy": 0.05},
         {"discrepancy": "learned"},
         {"discrepancy": 0},
-        {"discrepancy": 0.02},
-        {"discrepancy": 0, "seed": 3},
-        {"seed": 3},
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in (
+                {"discrepancy": 0.05},
+                {"discrepancy": 0.02},
+                {"discrepancy": 0, "seed": 3},
+                {"seed": 3},
+            )
+        ),
         {"level": 0.9},
         {"compare": [{"N": 7e9, "D": 1e22 / 42e9}]},
     ],

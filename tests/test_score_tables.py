@@ -152,6 +152,20 @@ def test_finished_cells_are_kept_and_not_computed_again(
     assert len(computed) == 5
 
 
+@pytest.mark.parametrize("content", [None, "my notes\n"])
+def test_cells_are_not_appended_to_another_file(
+    laws: list[str], runs: Path, tmp_path: Path, content: str | None
+):
+    path = runs
+    if content is not None:
+        path = tmp_path / "notes.txt"
+        path.write_text(content, encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(lawdsl.LawdslError, match="other content than finished cells"):
+        score_table(laws, runs, protocols="all", losses="own", starts=1, resume=path)
+    assert path.read_bytes() == before
+
+
 def test_several_processes_give_the_same_table(laws: list[str], runs: Path, tmp_path: Path):
     arguments = {"protocols": ("all", "r"), "losses": ("general", "own"), "by": "domain"}
     kept = tmp_path / "cells.jsonl"

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from planted import PLANTED, law_of, sample_of
+from quick import some
 
 import lawdsl
 from lawdsl.fitting.preparation.build_problem import problem_of
@@ -98,7 +99,7 @@ def test_of_two_factors_one_is_linear():
     assert [law.parameters[i].name for i in linear_parameters(law)] == ["a"]
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", some(sorted(PLANTED), 12))
 def test_chosen_starts_lie_in_the_domain_and_cost_something_finite(name: str):
     law, table = sample_of(name), PLANTED[name].table(0.003)
     columns = np.array([table[q.name] for q in law.variables])

@@ -12,14 +12,14 @@ from lawdsl import cli
 
 BAD = "law bad\nvariable N >\nL = N\n"
 COMMANDS = [
-    ("laws",),
     ("--help",),
-    ("frob",),
     ("check", "--json", "bad.law"),
     ("check", "bad.law"),
-    ("show", "chinchilla"),
-    ("solve", "dcpt.tradeoff"),
     ("fmt", "-"),
+    *(
+        pytest.param(words, marks=pytest.mark.slow)
+        for words in (("frob",), ("laws",), ("show", "chinchilla"), ("solve", "dcpt.tradeoff"))
+    ),
 ]
 
 
@@ -33,7 +33,7 @@ def run(folder: Path, *arguments: str, shell: str) -> str:
     return f"{done.stdout}|{done.stderr}"
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_reader_that_has_enough_ends_a_command_quietly(
     arguments: tuple[str, ...], tmp_path: Path
 ):

@@ -14,6 +14,7 @@ import sympy as sp
 from flint import arb
 from judging import law_of as law_with_header
 from planted import grid, law_of
+from quick import some
 from random_laws import random_law
 
 import lawdsl
@@ -266,7 +267,7 @@ OF_SHIPPED = {
 }
 
 
-@pytest.mark.parametrize("name", OF_SHIPPED)
+@pytest.mark.parametrize("name", some(list(OF_SHIPPED), 5))
 def test_the_symmetries_that_shipped_laws_are_written_without(name: str):
     """The gauge of M4, the scale of BiMix, that of K; and M3, whose factors are one number."""
     changes, moves, fixing = OF_SHIPPED[name]

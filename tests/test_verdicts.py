@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from commands import run
 from planted import law_of
+from quick import some
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
@@ -119,7 +120,7 @@ def test_seven_rows_do_not_test_five_parameters(seed: int):
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.01, 0.05, 0.1, 0.2])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some(range(2), 1))
 def test_rows_near_one_ray_are_not_trusted(scatter: float, seed: int):
     near = fitted(measured(*ray(scatter), seed))
     assert near.verdict != "trusted"

@@ -25,6 +25,8 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Results": (
         "accuracy",
         "published-runs",
+        "public-tables",
+        "findings",
         "traps",
         "law-and-schedule",
         "results/index",

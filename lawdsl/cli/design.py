@@ -16,9 +16,11 @@ import click
 from lawdsl.cli.design_loop import LoopEnd, LoopFiles, Step, report, run_loop
 from lawdsl.cli.law_error import percentage_option
 from lawdsl.cli.options import as_json, bindings, changes, finish, plot_option, print_message
+from lawdsl.cli.pairs import split_pairs
 from lawdsl.cli.progress import notice
 from lawdsl.cli.values import value_in
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.language.label_texts import split_list
 
 if TYPE_CHECKING:
     from lawdsl.designing.runs.pool import Pool
@@ -378,9 +380,14 @@ def _for_question(
 
 def _use(text: str) -> tuple[str, dict[str, str]]:
     """A law of a question as it is written, `general L=L_general`: its name, and its columns."""
-    name, *pairs = shlex.split(text)
-    if "=" in name:
-        raise click.UsageError(f'--use takes "NAME L=COLUMN ...", not {text!r}')
+    usage = click.UsageError(f'--use takes "NAME L=COLUMN ...", not {text!r}')
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that is not closed
+        raise usage from None
+    if not words or "=" in words[0]:
+        raise usage
+    name, *pairs = words
     return name, dict(bindings(pairs))
 
 
@@ -404,7 +411,7 @@ def _check_whole_target(law: Law, targets: Sequence[str], columns: Mapping[str, 
     """
     if not targets:
         return
-    given = {pair.partition("=")[0] for pair in re.split(r"[\s;]+", targets[-1].strip())}
+    given = {name for _, name, _, _ in split_pairs(split_list(targets[-1], r"\s;"))}
     lacking = [q.name for q in law.variables if q.name not in given]
     values = [n for n in lacking if re.match(r"[-+]?[.0-9]", columns.get(n, "").strip())]
     if values:
@@ -416,8 +423,7 @@ def _point(law: Law, text: str) -> dict[str, float]:
     """A target as it is written, `N=70Gparam D=1.4Ttoken` -> variable -> value."""
     units = {q.name: q.unit for q in law.variables}
     point = {}
-    for pair in re.split(r"[\s;]+", text.strip()):
-        name, equals, value = pair.partition("=")
+    for _, name, equals, value in split_pairs(split_list(text, r"\s;")):
         if not equals:
             raise click.UsageError(f'--target takes "NAME=VALUE NAME=VALUE", not {text!r}')
         point[name] = value_in(name, units.get(name), value)

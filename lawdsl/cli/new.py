@@ -42,6 +42,9 @@ minimize  loss(N, D)
 subject to k*N*D = C  "compute"
 """
 
+NEXT_COMMANDS = {"law": "check", "question": "solve", "pipeline": "pipeline"}
+"""Kind of file -> the command that takes it."""
+
 
 @click.command("new")
 @click.argument("name")
@@ -54,6 +57,11 @@ subject to k*N*D = C  "compute"
     metavar="DATA",
     help="Propose a law for the columns of this table (CSV, Parquet or SQLite).",
 )
+@click.option(
+    "--like",
+    metavar="NAME",
+    help="Copy this law, question or pipeline, to change the copy: a shipped one or a file.",
+)
 @as_json
 def new(
     name: str,
@@ -61,6 +69,7 @@ def new(
     output: str | None,
     question: bool,
     source: str | None,
+    like: str | None,
     as_json: bool,
 ) -> int:
     """Write a law file to start from.
@@ -69,17 +78,22 @@ def new(
     lawdsl new my_law
     lawdsl new my_law --from runs.csv
     lawdsl new my_law --from runs.csv L=val_loss N=size
+    lawdsl new my_law --like mixing.implicit
 
     Without --from the file is a template that passes `lawdsl check`. With --from, the variables and
     terms follow from the columns, their units and their scales; guesses are reported, and
     NAME=COLUMN overrides them. The command prints the next commands, with the bindings.
     """
     from lawdsl.core.diagnostics import Text
-    from lawdsl.language.library import declared, declared_question, shipped
-    from lawdsl.language.new_law import check_name
+    from lawdsl.language import library
+    from lawdsl.language.new_law import check_name, copy_text
 
     if question and source:
         raise click.UsageError("--from proposes a law, and --question starts a question: use one")
+    if like and (question or source):
+        raise click.UsageError(
+            "--like copies a file, so it cannot be used with --from or --question"
+        )
     bound = bindings(columns, "write NAME=COLUMN")
     if bound and not source:
         raise click.UsageError("NAME=COLUMN needs a table: --from DATA")
@@ -87,9 +101,17 @@ def new(
     path = Path(output or f"{name.rpartition('.')[2]}.law")
     check_name(name)
     draft = _draft(name, source, bound) if source else None
-    text = draft.text if draft else (QUESTION if question else TEMPLATE).format(name=name)
-    read = declared_question if question else declared
-    read(Text(str(path), text), path.parent)  # the name of the law must be that of the file
+    if like:
+        kind, text = copy_text(like, name)
+    else:
+        kind = "question" if question else "law"
+        text = draft.text if draft else (QUESTION if question else TEMPLATE).format(name=name)
+    readers = {
+        "law": library.declared,
+        "question": library.declared_question,
+        "pipeline": library.declared_pipeline,
+    }
+    readers[kind](Text(str(path), text), path.parent)  # the name must be that of the file
     # an existing law is never overwritten
     if path.exists():
         help = "choose another name, or -o FILE"
@@ -98,11 +120,10 @@ def new(
         )
     write(path, text)
     warnings = list(draft.warnings) if draft else []
-    kind = "question" if question else "law"
-    if name in shipped(kind):
+    if name in library.shipped(kind):
         message = f"`{name}` is the name of a shipped {kind}, which it will hide in this folder"
         warnings.append(Diagnostic("L0313", message, "warning", place=str(path)))
-    commands = _next_commands(path, source, draft, question=question)
+    commands = _next_commands(path, source, draft, kind)
     return finish(
         "new",
         {"path": str(path), **_record(draft), "next": commands},
@@ -120,12 +141,8 @@ def _draft(name: str, source: str, bound: dict[str, str]) -> Draft:
     return draft_law(name, read_table(source), bound)
 
 
-def _next_commands(
-    path: Path, source: str | None, draft: Draft | None, *, question: bool
-) -> list[str]:
-    if question:
-        return [shlex.join(["lawdsl", "solve", str(path)])]
-    commands = [shlex.join(["lawdsl", "check", str(path)])]
+def _next_commands(path: Path, source: str | None, draft: Draft | None, kind: str) -> list[str]:
+    commands = [shlex.join(["lawdsl", NEXT_COMMANDS[kind], str(path)])]
     if draft and source:
         fit = path.with_suffix(".json").name
         commands.append(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from lawdsl.language.label_texts import LEFT_SIDE
+from lawdsl.language.label_texts import LEFT_SIDE, canonical_element
 
 SPACE = re.compile(r"\s+")
 
@@ -30,6 +30,7 @@ def split_pairs(
         left = LEFT_SIDE.match(pair)
         at = left.end() if left else len(pair.partition("=")[0])
         name, equals, text = pair[:at].strip(), pair[at : at + 1], pair[at + 1 :].strip()
+        name = canonical_element(name)
         key = SPACE.sub("", name)  # `r [ web ]` is r[web]
         if equals and key in seen:
             earlier = seen[key].strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from lawdsl.cli.unknown_inputs import unknown_input
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import values_in
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.language.label_texts import split_subscripts, with_subscripts
 
 DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 
@@ -320,7 +321,7 @@ def _output_headers(
     Raises:
         click.UsageError: a header that is also that of another column.
     """
-    outputs = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
+    outputs = [with_subscripts(inputs.output, (label,)) for label in labels] or [inputs.output]
     headers = [f"{output}{suffix}" for output in outputs for suffix in suffixes]
     repeated = next((name for name in headers if name in names), None)
     if repeated is not None:
@@ -457,7 +458,9 @@ def _points(
         for name in inputs.variables
         if name in texts
     }
-    values |= {over: texts[over].split(",") for over in sets if over in texts}
+    values |= {
+        over: _labels(texts[over], inputs.sets.get(over, ())) for over in sets if over in texts
+    }
     if not inputs.outputs:  # labels that are fitted together: all that are not chosen
         values |= {over: list(labels) for over, labels in inputs.sets.items() if over not in texts}
     grid = zip(*itertools.product(*values.values()), strict=True)
@@ -467,6 +470,11 @@ def _points(
             others = [columns[other] for other in shares if other != name]
             columns[name] = [_rest(shares_of_row) for shares_of_row in zip(*others, strict=True)]
     return {name: columns[name] for name in accepted if name in columns}
+
+
+def _labels(text: str, known: Iterable[str]) -> list[str]:
+    """The labels of `web,code`: one that is known, or several between commas, each in quotes or not."""
+    return [text] if text in known else list(split_subscripts(text))
 
 
 def _rest(shares: tuple[float, ...]) -> float:

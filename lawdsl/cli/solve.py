@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +24,7 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import value_in, values_in
+from lawdsl.language.label_texts import split_list
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -313,8 +313,7 @@ def _point(question: Question, text: str) -> dict[str, float]:
         written = ",".join(f"{n}={v}" for n, v in zip(unknowns, values, strict=False))
         message = f"--at takes NAME=VALUE, not {text!r}: write --at {written}"
         raise click.UsageError(message)
-    parts = re.split(r",(?![^\[]*\])", text)  # commas between the labels of T[a, b] do not separate
-    pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
+    pairs = bindings(split_list(text), "--at takes NAME=VALUE")
     return {name: _value(question, name, value) for name, value in pairs.items()}
 
 

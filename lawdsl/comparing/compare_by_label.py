@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lawdsl.comparing.compare_laws import compare_one
+from lawdsl.comparing.fold_measures import FoldMeasures
 from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -27,11 +28,12 @@ DEFAULT_LABEL_PROTOCOLS = ("all", "splits")
 
 @dataclass(frozen=True)
 class LabelPart:
-    """The rows of one label, and the laws of these rows."""
+    """The rows of one label, the laws of these rows, and what each law measures."""
 
     label: str
     laws: tuple[Law, ...]
     table: Table
+    measures: tuple[FoldMeasures | None, ...] = ()
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -92,7 +94,7 @@ def compare_many(
         )
         with part.place():
             parts[part.label] = compare_one(
-                part.laws, part.table, objective, protocols, part_options
+                part.laws, part.table, objective, protocols, part_options, part.measures
             )
     first = next(iter(parts), None)
     if first is not None and labels.warnings:
@@ -126,7 +128,7 @@ def label_parts(laws: Sequence[Law], table: Table, options: FitOptions) -> Label
             bindings,
             drop_bad=options.drop_bad,
         )
-        for law, (table_of_law, bindings, _) in zip(laws, measured, strict=True)
+        for law, (table_of_law, bindings, _, _) in zip(laws, measured, strict=True)
     ]
     labels_of_laws = [
         list(label_groups(law, labelled_table.instance))
@@ -163,18 +165,21 @@ def label_parts(laws: Sequence[Law], table: Table, options: FitOptions) -> Label
             for name, column in labelled_table.columns.items()
         }
         rows = replace(rows_at_label[0], columns=columns)
-        parts.append(LabelPart(", ".join(label_part[0].values()), tuple(laws_at_label), rows))
+        name = ", ".join(label_part[0].values())
+        measures = tuple(of_law for _, _, _, of_law in measured)
+        parts.append(LabelPart(name, tuple(laws_at_label), rows, measures))
     declarations = laws[0].declarations
     indices = labels_of_laws[0][0] if labels_of_laws[0] else ()
     over = ", ".join(declarations.indices[index].over for index in indices)
-    warnings = dict.fromkeys(w for _, _, of_law in measured for w in of_law)
+    warnings = dict.fromkeys(w for _, _, of_law, _ in measured for w in of_law)
     return LabelParts(over, tuple(parts), replace(options, columns=all_columns), tuple(warnings))
 
 
 def _with_measured(
     law: Law, table: Table, options: FitOptions
-) -> tuple[Table, Mapping[str, str], tuple[Diagnostic, ...]]:
-    """The table with the variables that a law measures, the bindings of the law, and warnings."""
+) -> tuple[Table, Mapping[str, str], tuple[Diagnostic, ...], FoldMeasures | None]:
+    """The table with the variables that a law measures, the bindings of the law, warnings, and what it
+    measures."""
     bindings = _bindings_of(law, options)
     readings = {
         name: column
@@ -186,22 +191,19 @@ def _with_measured(
             for of, _ in reading.conditions
         )
     }
+    whole, given, run = table, {**readings, **bindings}, requested_runs(options.run)
     table, columns, measures = with_measured(
         law.declarations,
         table,
-        {**readings, **bindings},
-        run=requested_runs(options.run),
+        given,
+        run=run,
         drop_bad=options.drop_bad,
         settings={q.name: q.value for q in law.settings if q.value is not None},
     )
     if measures is None:
-        return table, columns, ()
-    names = ", ".join(law.declarations.measures)
-    message = (
-        f"{names} of `{law.name}` are measured once, on all rows, also where rows are held out"
-    )
-    help = "the law knows the first steps of the runs that it predicts: read its held-out errors so"
-    return table, columns, (*measures.warnings, Diagnostic("F0210", message, "warning", help=help))
+        return table, columns, (), None
+    in_folds = FoldMeasures(law, whole, given, run, options.drop_bad, measures)
+    return table, columns, measures.warnings, in_folds
 
 
 def _first_indexed(laws: Sequence[Law]) -> Law:

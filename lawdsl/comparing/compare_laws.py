@@ -10,6 +10,7 @@ from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import ComparisonEntry
 from lawdsl.comparing.extrapolation import FoldFits, rankings_by_intervals
 from lawdsl.comparing.findings import findings
+from lawdsl.comparing.fold_measures import FoldMeasures, held_out_findings, measured_rows
 from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.protocols import DEFAULT_PROTOCOLS, Fold, Protocol, parse_protocol
 from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranking
@@ -33,7 +34,7 @@ class ComparableRows:
         data: the rows that all laws use.
         entries: the laws.
         plan: each protocol and its folds.
-        skipped: why default protocols are skipped.
+        skipped: why default protocols are skipped, and other warnings about the folds.
     """
 
     data: CommonRows
@@ -48,6 +49,7 @@ def comparable_rows(
     objective: Objective,
     protocols: ProtocolOptions,
     options: FitOptions,
+    measures: Sequence[FoldMeasures | None] = (),
 ) -> ComparableRows:
     """Select the rows of a comparison, and divide them into folds.
 
@@ -57,6 +59,7 @@ def comparable_rows(
         objective: the objective of all fits.
         protocols: the protocols, by default those that the data allow.
         options: the options of each fit.
+        measures: for each law what it measures in each fold; empty where no law does.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
@@ -71,10 +74,16 @@ def comparable_rows(
         if too_few_rows:
             raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
     entries = [
-        ComparisonEntry(law, name, problem, freedom(law))
-        for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
+        ComparisonEntry(law, name, problem, freedom(law), measured_rows(of_law, law, data.table))
+        for law, name, problem, of_law in zip(
+            laws, _unique_names(laws), problems, measures or [None] * len(laws), strict=True
+        )
     ]
     plan, skipped = _plan_folds(data, objective, protocols.names)
+    all_folds = [fold for _, folds in plan for fold in folds]
+    for entry in entries:
+        if entry.measured is not None:
+            skipped += held_out_findings(entry.name, entry.measured, all_folds)
     return ComparableRows(data, tuple(entries), tuple(plan), tuple(skipped))
 
 
@@ -84,6 +93,7 @@ def compare_one(
     objective: Objective,
     protocols: ProtocolOptions,
     options: FitOptions,
+    measures: Sequence[FoldMeasures | None] = (),
 ) -> Comparison:
     """Compare laws without index sets on a table.
 
@@ -93,11 +103,12 @@ def compare_one(
         objective: the objective of all fits.
         protocols: the protocols, by default those that the data allow.
         options: the options of each fit; those for intervals and claims are ignored.
+        measures: for each law what it measures in each fold; empty where no law does.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    rows = comparable_rows(laws, table, objective, protocols, options)
+    rows = comparable_rows(laws, table, objective, protocols, options, measures)
     data, entries, plan = rows.data, rows.entries, rows.plan
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)

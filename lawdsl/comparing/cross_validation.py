@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.comparing.fold_measures import MeasuredRows
 from lawdsl.comparing.protocols import Fold
 from lawdsl.comparing.result import FoldResult
 from lawdsl.comparing.scores import losses, scores
@@ -34,12 +35,18 @@ class ComparisonEntry:
         name: its unique name in the listing.
         problem: the minimisation problem of its fit to all rows, which all laws share.
         symmetries: its unidentifiable directions, which no data can determine.
+        measured: the variables that it measures; None without any.
     """
 
     law: Law
     name: str
     problem: Problem
     symmetries: Freedom
+    measured: MeasuredRows | None = None
+
+    def in_fold(self, fold: Fold) -> Problem:
+        """The problem of all rows, with measured variables as the rows of a fold tell them."""
+        return self.problem if self.measured is None else self.measured.in_fold(self.problem, fold)
 
 
 def fit_and_score(
@@ -58,7 +65,8 @@ def fit_and_score(
         The result, and the loss of each test row, shape (test rows,): inf where the law could not
         be fitted, or has no value.
     """
-    problem = entry.problem.subset(fold.fit)
+    of_all = entry.in_fold(fold)
+    problem = of_all.subset(fold.fit)
     unfitted = FoldResult(
         fold.label, fold.part, len(fold.fit), len(fold.test), {}, None, starts=starts
     )
@@ -71,7 +79,7 @@ def fit_and_score(
     except LawdslError as error:
         failed = replace(unfitted, failed=error.diagnostics[0].message)
         return failed, np.full(len(fold.test), np.inf)
-    test = entry.problem.subset(fold.test)
+    test = of_all.subset(fold.test)
     predicted = test.predictions(solution.theta[None])[0]
     row_losses = losses(test.target, predicted, test.objective)
     undefined_count = int(np.sum(~np.isfinite(row_losses)))

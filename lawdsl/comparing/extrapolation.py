@@ -115,7 +115,10 @@ def _fit_and_score(
         columns=columns,
         run=data.run_columns or NO_RUNS,
     )
-    table, points = (data.table.at(data.table.rows[rows]) for rows in (fold.fit, fold.test))
+    all_rows = data.table
+    if entry.measured is not None:
+        all_rows = entry.measured.table_in_fold(all_rows, data.bound, fold)
+    table, points = (all_rows.at(all_rows.rows[rows]) for rows in (fold.fit, fold.test))
     target = entry.problem.target
     try:
         fit = fit_one(law, table, entry.problem.objective, options)

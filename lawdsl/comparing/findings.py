@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lawdsl.comparing.result import RankedLaw, Ranking
 from lawdsl.core.diagnostics import Diagnostic
@@ -85,14 +85,36 @@ def _unconfirmed_fits(ranking: Ranking) -> list[Diagnostic]:
     notes = []
     for standing in ranking.standings:
         fits = [fold for fold in standing.folds if fold.scores is not None]
-        unconfirmed = sum(
-            not fold.converged or (fold.agreed == 1 and fold.starts > 1) for fold in fits
-        )
-        if unconfirmed:
-            notes.append(f"{standing.law}: {unconfirmed} of {_folds_text(ranking)}")
+        alone = sum(fold.converged and fold.agreed == 1 and fold.starts > 1 for fold in fits)
+        unfinished = sum(not fold.converged for fold in fits)
+        notes += note_of_unconfirmed(standing.law, alone, unfinished, _folds_text(ranking))
+    return unconfirmed_fits(ranking.protocol, notes)
+
+
+def note_of_unconfirmed(law: str, alone: int, unfinished: int, folds: str) -> list[str]:
+    """What makes fits of a law doubtful, in a note or none.
+
+    Args:
+        law: its name.
+        alone: the number of folds whose optimum one start alone has reached.
+        unfinished: the number of folds whose search did not converge.
+        folds: the number of all folds, in words.
+    """
+    counts = {"reached by one start alone": alone, "not converged": unfinished}
+    texts = [f"{count} of {folds} {what}" for what, count in counts.items() if count]
+    return [f"{law}: {', '.join(texts)}"] if texts else []
+
+
+def unconfirmed_fits(protocol: str, notes: Sequence[str]) -> list[Diagnostic]:
+    """The warning (F0206) about fits that may not be the best, if there are notes about some.
+
+    Args:
+        protocol: the name of the protocol.
+        notes: of each law; see `note_of_unconfirmed`.
+    """
     if not notes:
         return []
-    message = f"{ranking.protocol}: some fits may not be the best: no two starts agree"
+    message = f"{protocol}: some fits may not be the best"
     help = "ask for more: --starts 24"
     return [Diagnostic("F0206", message, "warning", notes=tuple(notes), help=help)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.comparing.compare import COMPARISON_STARTS, read_laws
+from lawdsl.comparing.findings import note_of_unconfirmed, unconfirmed_fits
 from lawdsl.comparing.result import ComparedLaw
 from lawdsl.comparing.score_table_cells import (
     MODULE,
@@ -127,8 +128,8 @@ def score_table_with(
         processes, resume: as for `score_table`.
 
     Raises:
-        LawdslError: laws, a table or protocols that cannot be used.
-        ChildProcessError, OutOfTime: as `run_processes` raises them.
+        LawdslError: laws, a table or protocols that cannot be used, or a process that failed (C0009).
+        OutOfTime: as `run_processes` raises it.
     """
     check_processes(processes)
     sources = [laws] if isinstance(laws, (Law, str, Path)) else list(laws)
@@ -224,7 +225,8 @@ def findings_of_cells(cells: Iterable[ScoreCell]) -> list[Diagnostic]:
         by_protocol.setdefault(cell.protocol, {}).setdefault(cell.law, []).append(cell)
     diagnostics = []
     for protocol, of_laws in by_protocol.items():
-        undetermined, unconfirmed = [], []
+        undetermined: list[str] = []
+        unconfirmed: list[str] = []
         for law, of_law in of_laws.items():
             folds = [fold for cell in of_law for fold in cell.folds]
             total = f"{len(folds)} folds" if len(folds) > 1 else "1 fold"
@@ -243,11 +245,10 @@ def findings_of_cells(cells: Iterable[ScoreCell]) -> list[Diagnostic]:
             if counts:
                 names = ", ".join(f"{name} in {n}" for name, n in counts.items())
                 undetermined.append(f"{law}: {names} of {total}")
-            alone = sum(
-                not fold.failed and (not fold.converged or fold.agreed == 1) for fold in folds
-            )
-            if alone:
-                unconfirmed.append(f"{law}: {alone} of {total}")
+            fits = [fold for fold in folds if not fold.failed]
+            alone = sum(fold.converged and fold.agreed == 1 for fold in fits)
+            unfinished = sum(not fold.converged for fold in fits)
+            unconfirmed += note_of_unconfirmed(law, alone, unfinished, total)
         if undetermined:
             message = f"{protocol}: the fitted rows do not determine every parameter"
             help = (
@@ -257,10 +258,5 @@ def findings_of_cells(cells: Iterable[ScoreCell]) -> list[Diagnostic]:
             diagnostics.append(
                 Diagnostic("F0205", message, "warning", notes=tuple(undetermined), help=help)
             )
-        if unconfirmed:
-            message = f"{protocol}: some fits may not be the best: no two starts agree"
-            help = "ask for more: --starts 24"
-            diagnostics.append(
-                Diagnostic("F0206", message, "warning", notes=tuple(unconfirmed), help=help)
-            )
+        diagnostics += unconfirmed_fits(protocol, unconfirmed)
     return diagnostics

@@ -27,15 +27,18 @@ from lawdsl.comparing.score_table_parts import (
     score_table_parts,
 )
 from lawdsl.comparing.score_table_result import FoldScores
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.output_files import writing
 from lawdsl.core.records import Misplaced, read, to_plain
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.fit_processes import say_time, table_of
 from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.processes import options_of
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import fitted_law, read_again
 
 MODULE = "lawdsl.comparing.score_table_cells"
+LINE_START = b'{"key": '  # of each line of a file of cells
 VERSION = 1  # of the scores: cells that another version has kept are computed again
 
 
@@ -82,6 +85,8 @@ def jobs_of(parts: Sequence[ScoreTablePart], options: FitOptions) -> list[Job]:
                     digest.update(np.ascontiguousarray(values, dtype="<f8").data)
                 for fold in folds:
                     digest.update(f"{fold.part} {fold.label}".encode())
+                    if entry.measured is not None:
+                        digest.update(repr(entry.measured.values(fold)[0].values).encode())
                     for rows in (fold.fit, fold.test):
                         digest.update(np.ascontiguousarray(rows, dtype="<i8").data)
                 jobs.append(Job(number, k, protocol_number, tuple(folds), digest.hexdigest()))
@@ -131,12 +136,19 @@ def kept_cells(path: Path | None) -> dict[str, tuple[FoldScores, ...]]:
         path: the file; None for no cells.
 
     Raises:
-        LawdslError: the file cannot be read.
+        LawdslError: the file cannot be read, or begins with something else than a cell, so that it
+            is not a file of cells (L0313).
     """
     if path is None or not path.exists():
         return {}
     with writing(path):
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().strip().splitlines()
+    if lines and not lines[0].startswith(LINE_START[: len(lines[0])]):
+        message = (
+            "the file has other content than finished cells, and cells would be appended to it"
+        )
+        help = "give a new file: --resume NEW.jsonl"
+        raise LawdslError(Diagnostic("L0313", message, place=str(path), help=help))
     cells = {}
     for line in lines:
         try:
@@ -216,8 +228,7 @@ def main() -> None:
     """Compute the cells that standard input asks for; the argument is a file for the CPU time."""
     threading.Thread(target=say_time, args=(Path(sys.argv[1]),), daemon=True).start()
     request = json.load(sys.stdin.buffer)
-    given = request["options"]
-    options = FitOptions(**{**given, "where": tuple(given["where"]), "run": tuple(given["run"])})
+    options = options_of(request)
     laws = [read_again(read(FittedLaw, law)) for law in request["laws"]]
     how = read(ScoreTableOptions, request["how"])
     table = table_of(request["table"])

@@ -159,7 +159,7 @@ def score_table_parts(
                 for part, part_options, found in _labels(laws, rows, of_loss, indexed):
                     protocols = ProtocolOptions(names)
                     ready = comparable_rows(
-                        part.laws, part.table, objective, protocols, part_options
+                        part.laws, part.table, objective, protocols, part_options, part.measures
                     )
                     group = ", ".join(filter(None, (*labels, part.label)))
                     parts.append(ScoreTablePart(loss, group, part.laws, ready))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from lawdsl.comparing.result import PredictionScores
 from lawdsl.core.losses import HUBER
+from lawdsl.core.scalar_minimum import bounded_minimum
 from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, weighted_loss
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result_parts import LossTotals
@@ -95,8 +95,8 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
 
     # mean/tau is 1/2 where the density is Gaussian, 1 where it is Laplacian, else between them
     low, high = math.log(mean) - 1.0, math.log(2 * mean) + 1.0
-    best = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-9})
-    tau = math.exp(float(best.x))
+    best, _ = bounded_minimum(cost, low, high, 1e-9)
+    tau = math.exp(best)
     likelihood: Array = -loss / tau - _log_normalizer(tau, objective)
     return likelihood
 

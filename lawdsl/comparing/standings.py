@@ -162,7 +162,7 @@ def _held_out_means(
             if not fold_result.failed:
                 theta = np.array(list(fold_result.parameters.values()))
                 drawn[i, k] = bootstrap_means(
-                    entry.law, entry.problem, fold, theta, unit.labels, unit.drawn
+                    entry.law, entry.in_fold(fold), fold, theta, unit.labels, unit.drawn
                 )
     return means, drawn, reach
 

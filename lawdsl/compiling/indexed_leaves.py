@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from lawdsl.language import tree
 from lawdsl.language.instances.identities import CONSTANT, linear
 from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -102,6 +105,8 @@ class Leaves:
                     rows.append(self.numbers[name])
                     columns.append(self.numbers[part])
                     entries.append(factor)
+        import scipy.sparse  # slow to import, and few laws have so many parameters
+
         shape = (len(self.numbers), count)
         return scipy.sparse.csr_array((entries, (rows, columns)), shape=shape), added
 

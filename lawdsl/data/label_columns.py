@@ -14,8 +14,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.symbols import Declarations, Symbol
 
+QUOTED = re.compile(r'"(?:[^"]|"")+"')
 WILDCARD = "*"  # stands for the label in a binding
 MAX_COLUMNS_LISTED = 12  # columns that a message lists
 MAX_LABELS_LISTED = 8  # labels that a message lists
@@ -36,6 +38,11 @@ class Elements:
     by_label: Mapping[str, str | None]
     wide: Mapping[str, Mapping[str, str]]
     by_row: tuple[str, ...]
+
+
+def _without_quotes(label: str) -> str:
+    """The label of a header, which may stand in quotes there: r["web, code"]."""
+    return without_quotes(label) if QUOTED.fullmatch(label) else label
 
 
 def elements(
@@ -174,7 +181,7 @@ class _ColumnSearch:
         for column in self.table.columns:
             match = shape.fullmatch(column)
             if match:
-                by_label[match[1].strip()] = column
+                by_label[_without_quotes(match[1].strip())] = column
         return by_label
 
     def _missing(self, symbol: Symbol, pattern: str) -> None:

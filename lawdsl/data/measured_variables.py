@@ -26,7 +26,8 @@ from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.constants import Value, value
 from lawdsl.language.keywords import did_you_mean
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations, Measure
 
 

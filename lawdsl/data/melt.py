@@ -20,9 +20,10 @@ from lawdsl.data.label_columns import Elements, binding_name, elements, shortene
 from lawdsl.data.simplex import Mask, checked_shares
 from lawdsl.data.stacked_columns import stacked
 from lawdsl.data.table import Table, bad_rows
+from lawdsl.language import keywords
 from lawdsl.language.elements import check_labels
 from lawdsl.language.instances.instance import Instance, indicator
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 
@@ -145,13 +146,13 @@ class _UsableRows:
         """The number of excluded rows."""
         return int(np.sum(~self.good))
 
-    def without(self, column: str, bad: Mask, message: str) -> None:
-        """Exclude the marked rows, or report them."""
+    def without(self, column: str, bad: Mask, message: str, help: str = "") -> None:
+        """Exclude the marked rows, or report them, with help or the general advice."""
         if self.drop_bad:
             self.good &= ~bad
         elif bad.any():
             rows = np.flatnonzero(bad)
-            diagnostic = bad_rows("D0120", self.table, column, rows, message, self.advice)
+            diagnostic = bad_rows("D0120", self.table, column, rows, message, help or self.advice)
             self.problems.append(diagnostic)
 
     def kept(
@@ -193,7 +194,8 @@ def _labels_of_rows(
     if other.any():
         named = row_labels[int(np.argmax(other))]
         message = f"column {column}: `{named}` is none of {over}: {shortened_list(set_labels)}"
-        usable.without(column, other, message)
+        near = keywords.nearest(named, set_labels)
+        usable.without(column, other, message, f"did you mean `{near}`?" if near else "")
     return tuple(row_labels)
 
 

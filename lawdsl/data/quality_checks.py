@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -147,6 +146,8 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     count = _repeated([*data, output])
     if not count:
         return []
+    import pyarrow.compute as pc  # slow to import, and few tables repeat rows
+
     cells = [in_single_precision(column) for column in (*data, output)]
     settings = pa.table({str(i): to_arrow(column) for i, column in enumerate(cells)})
     names = settings.column_names
@@ -244,7 +245,7 @@ def other_units(
             continue
         size, dimension = size_and_dimension(q.unit or ())
         usual = USUAL.get(dimension)
-        if usual is None or not np.min(numbers) > 0:
+        if usual is None or not np.min(numbers) > 0 or _is_of_a_batch(q.doc):
             continue
         low, high = float(np.min(numbers)) * size, float(np.max(numbers)) * size
         none = high < usual.none or (high < usual.small and low < usual.few) or low > usual.most
@@ -276,6 +277,11 @@ def other_units(
         column_place = f"{table.name} column {bound[q.name]}"
         diagnostics.append(Diagnostic("D0123", message, "warning", place=column_place, help=help))
     return diagnostics
+
+
+def _is_of_a_batch(doc: str | None) -> bool:
+    """Whether a variable counts what a batch holds: as few tokens as a sequence, not those of a run."""
+    return "batch" in (doc or "").lower().split()
 
 
 def perplexities(

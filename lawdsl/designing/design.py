@@ -187,10 +187,12 @@ def first_design(
     law, table, bound = at_one_label(
         with_settings_of(law, pool.table), pool.table, bound, target=False
     )
-    values = bind(law, table, columns_for(law, bound, table), target=False, warn=False).columns
+    bound = columns_for(law, bound, table)
+    values = bind(law, table, bound, target=False, warn=False).columns
     if pool.done is None:
         pool = replace(pool, done=done_candidates(values, pool.rows, measured))
-    return first_runs(law, pool, values, budget, more)
+    # the columns that are bound may be those of one label alone
+    return first_runs(law, replace(pool, table=table), bound, values, budget, more)
 
 
 def design_for_question(

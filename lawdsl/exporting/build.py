@@ -28,7 +28,7 @@ from lawdsl.fitting.prediction_bands import missing_band_diagnostic
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.instances.instance import Differing, Instance
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.law.law import Law, Quantity, unit_text
 

@@ -11,7 +11,8 @@ from lawdsl.compiling.indexed_leaves import Leaf
 from lawdsl.exporting.content import Exported
 from lawdsl.exporting.program import FormulaProgram
 from lawdsl.language.instances.instance import Differing
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula
 
 SCHEMA = "lawdsl formula 1"
 

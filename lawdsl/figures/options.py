@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.label_texts import canonical_element, split_list
 
 ONE_NAME = "str | None"
 """The annotation of an option that is one name."""
@@ -39,7 +40,7 @@ def names_of(option: str, value: object) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",")]
+        return [canonical_element(part) for part in split_list(value)]
     if isinstance(value, Iterable) and not isinstance(value, (Mapping, bytes)):
         names = list(value)
         if all(isinstance(name, str) for name in names):
@@ -60,8 +61,8 @@ def values_of(option: str, value: object) -> dict[str, float]:
     help = f"give names with numbers: {option}='a=0.1,b=0', in Python also {{'a': 0.1, 'b': 0}}"
     pairs: list[tuple[object, object]] = []
     if isinstance(value, str):
-        for part in filter(str.strip, value.split(",")):
-            name, _, text = (piece.strip() for piece in part.partition("="))
+        for part in split_list(value):
+            name, _, text = (piece.strip() for piece in part.rpartition("="))
             pairs.append((name, text))
     elif isinstance(value, Mapping):
         pairs = list(value.items())

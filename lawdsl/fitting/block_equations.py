@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from lawdsl.fitting.arrow import ArrowMatrix, gradient_of, normal_matrix
 from lawdsl.fitting.losses import curvature_of, value_and_slope
@@ -61,6 +60,8 @@ def largest_eigenvalue(apply: Callable[[Array], Array], count: int) -> float:
     Raises:
         numpy.linalg.LinAlgError: the iterations do not converge, or a product is not finite.
     """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh  # slow to import
+
     start = np.random.default_rng(0).normal(size=count)
     operator = LinearOperator((count, count), matvec=lambda x: apply(x.ravel()), dtype=np.float64)
     try:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.result import Fit
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import INDEXED_NAME, split_element, with_subscripts
 
 MAX_LABELS_LISTED = 8  # labels in the location of a diagnostic
-INDEXED_NAME = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
 
 
 def merge_findings(parts: Sequence[Fit]) -> list[Diagnostic]:
@@ -61,8 +59,8 @@ def generalise_name(name: str, labels: Mapping[str, str]) -> str:
         name: the name of the parameter.
         labels: index -> label.
     """
-    base, _, rest = name.partition("[")
-    subscripts = rest.removesuffix("]").split(", ") if rest else []
+    base, chosen = split_element(name)
+    subscripts = list(chosen)
     for index, label in labels.items():
         if label in subscripts:
             subscripts[subscripts.index(label)] = index

@@ -31,7 +31,7 @@ from lawdsl.fitting.starts_by_label import starts_of_parts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
@@ -147,8 +147,8 @@ def fit_labels(
         processes: the number of processes that share the parts; the result is the same for any.
 
     Raises:
-        LawdslError: a law or table that cannot be used.
-        ChildProcessError, OutOfTime: as `run_processes` raises them.
+        LawdslError: a law or table that cannot be used, or a process that failed (C0009).
+        OutOfTime: as `run_processes` raises it.
     """
     parts = parts_of(law, table, options)
     fits = []

@@ -26,7 +26,13 @@ from lawdsl.fitting.fit import fit_with, objective_of
 from lawdsl.fitting.fit_by_label import fit_part, parts_of
 from lawdsl.fitting.fits_by_group import FailedGroup, FittedGroup, read_group
 from lawdsl.fitting.options import FitOptions
-from lawdsl.fitting.processes import POLL_SECONDS, plain_table, request_of, run_processes
+from lawdsl.fitting.processes import (
+    POLL_SECONDS,
+    options_of,
+    plain_table,
+    request_of,
+    run_processes,
+)
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import read_again
 from lawdsl.law.law import Law
@@ -73,7 +79,7 @@ def fit_in_processes(
         The groups in the order of `parts`.
 
     Raises:
-        ChildProcessError: a process was ended, or ended by itself.
+        LawdslError: a process was ended, or failed (C0009).
         OutOfTime: the processes have used the CPU time that a limit leaves.
     """
     results: list[Group | None] = [None] * len(parts)
@@ -113,8 +119,7 @@ def table_of(plain: Mapping[str, Any]) -> Table:
 def _results(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The result of each table of a request, or of each part of its table, as plain data."""
     law = read_again(read(FittedLaw, request["law"]))
-    given = request["options"]
-    options = FitOptions(**{**given, "where": tuple(given["where"]), "run": tuple(given["run"])})
+    options = options_of(request)
     if "parts" in request:
         objective = objective_of(law, options)
         parts = parts_of(law, table_of(request["table"]), options)

@@ -52,6 +52,7 @@ from lawdsl.fitting.intervals.compute_intervals import (
     intervals as intervals_of,
     method_of,
 )
+from lawdsl.fitting.label_order import with_ordered_labels
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints
@@ -147,6 +148,8 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
             law, problem, plain = task.prepared, task.problem, task.plain
             assert plain is not None
             best = optimum(law, problem, options.starts, options.seed, further_starts=plain.minima)
+        if not isinstance(options.starts, Mapping):  # a start says which label is which
+            best = with_ordered_labels(law, problem, best)
         diagnosis = _diagnose(task, best)
         lower = diagnosis.uncertainty.lower
         if lower is not None:  # the search for an interval found a lower objective
@@ -212,7 +215,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         ]
     undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
-    uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
+    uncertainty = _uncertainty(task, best, on_bound, is_undetermined)
     uncertainty = _without_ends(uncertainty, {n for n in undetermined if n in bounds})
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
@@ -309,7 +312,7 @@ def _with_law_error(
 
 def _uncertainty(
     task: FitTask,
-    theta: Array,
+    best: Optimum,
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
 ) -> IntervalEstimate:
@@ -317,6 +320,9 @@ def _uncertainty(
     fit.
     """
     options, groups, chosen_parameter = task.options, task.runs.groups, task.chosen_parameter
+    theta = best.theta
+    if options.intervals == AUTO and not best.converged:  # a profile is that of a minimum
+        options = replace(options, intervals="delta")
     problem = task.problem if chosen_parameter is None else chosen_parameter.problem
     copied = task.counts_copies_once(problem)
     if copied:

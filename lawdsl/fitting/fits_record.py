@@ -12,7 +12,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import StoredRecord, altered, read_again
 from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 
 if TYPE_CHECKING:
     from lawdsl.law.law import Law

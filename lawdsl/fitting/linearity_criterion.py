@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.scalar_minimum import bounded_minimum
 from lawdsl.language.symbols import ParameterChoice
 
 Array = NDArray[np.float64]
@@ -94,10 +94,9 @@ class LinearityCriterion:
         def share(distance: float) -> float:
             return float(self.unexplained(np.array([self.top - np.exp(distance)]), weights)[0])
 
-        optimum = minimize_scalar(
-            share, bounds=log_distances, method="bounded", options={"xatol": DISTANCE_RTOL}
-        )
-        return self.top - float(np.exp(optimum.x))
+        low, high = log_distances
+        optimum, _ = bounded_minimum(share, low, high, DISTANCE_RTOL)
+        return self.top - float(np.exp(optimum))
 
     def unexplained(self, values: Array, weights: Array | None = None) -> Array:
         """The share of the variance of log(L - c) that the regression leaves unexplained, shape

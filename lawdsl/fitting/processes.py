@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import to_plain
 from lawdsl.core.time_limit import OutOfTime, remaining_time
 from lawdsl.data.table import Table
@@ -48,7 +49,8 @@ def run_processes(
     """Send each request to a process of its own, and wait for all of them.
 
     Args:
-        requests: what each process is sent; see `request_of`.
+        requests: what each process is sent; see `request_of`. It answers with one line of JSON for
+            each result.
         done: the number of fits that are done already, for the progress.
         total: the number of all fits.
         progress: called with the number of fits done, and of all fits.
@@ -58,7 +60,7 @@ def run_processes(
         For each request the documents that its process has answered with.
 
     Raises:
-        ChildProcessError: a process was ended, or failed.
+        LawdslError: a process was ended, or failed (C0009).
         OutOfTime: the processes have used the CPU time that a limit leaves.
     """
     with tempfile.TemporaryDirectory() as name:
@@ -66,7 +68,9 @@ def run_processes(
         try:
             for k, request in enumerate(requests):
                 running.append(_Process.started(Path(name) / str(k), request, module))
-            _wait(running, done, total, progress)
+            failed = _wait(running, done, total, progress)
+            if failed is not None:
+                raise LawdslError(failed.failure())
         finally:  # also when the time is up, or the command is interrupted
             for process in running:
                 process.end()
@@ -123,17 +127,20 @@ class _Process:
             self.process.wait()
 
     def lines(self) -> list[str]:
-        """What it has written.
-
-        Raises:
-            ChildProcessError: it was ended, or failed.
-        """
-        code = self.process.returncode
-        if code:
-            errors = (self.folder / "errors").read_text(encoding="utf-8", errors="replace")
-            last = "".join(errors.strip().splitlines()[-1:])
-            raise ChildProcessError(f"a process of fits ended with code {code}: {last}")
+        """What it has written."""
         return (self.folder / "results").read_text(encoding="utf-8").splitlines()
+
+    def failure(self) -> Diagnostic:
+        """Why it has ended, of a process that was ended or failed."""
+        code = self.process.returncode
+        if code < 0:
+            message = f"a process that fits was ended by signal {-code}"
+            help = "it may have needed more memory than there is: use fewer --threads"
+            return Diagnostic("C0009", message, help=help)
+        errors = (self.folder / "errors").read_text(encoding="utf-8", errors="replace")
+        last = "".join(errors.strip().splitlines()[-1:])
+        message = f"a process that fits failed with code {code}: {last}"
+        return Diagnostic("C0009", message, help="see whether it works with --threads 1")
 
 
 def _wait(
@@ -141,16 +148,21 @@ def _wait(
     done: int,
     total: int,
     progress: Callable[[int, int], None] | None,
-) -> None:
+) -> _Process | None:
     """Wait until all processes have ended or one has failed, and report their progress.
+
+    Returns:
+        The first process that has failed, or None.
 
     Raises:
         OutOfTime: together they have used the CPU time that a limit leaves.
     """
     reported = 0
-    while any(process.process.poll() is None for process in running):
-        if any(process.process.returncode for process in running):
-            return
+    while True:
+        codes = [each.process.poll() for each in running]
+        failed = [each for each, code in zip(running, codes, strict=True) if code]
+        if failed or None not in codes:
+            return failed[0] if failed else None
         time.sleep(POLL_SECONDS)
         if sum(process.seconds for process in running) > remaining_time():
             raise OutOfTime
@@ -177,6 +189,16 @@ def request_of(law: Law, options: FitOptions, content: Mapping[str, Any]) -> byt
         given["starts"] = {name: float(x) for name, x in given["starts"].items()}
     options_and_law = {"law": to_plain(fitted_law(law)), "options": to_plain(given)}
     return json.dumps({**options_and_law, **content}).encode("utf-8")
+
+
+def options_of(request: Mapping[str, Any]) -> FitOptions:
+    """The options of fits in a request that `request_of` has written.
+
+    Args:
+        request: the request, read as JSON.
+    """
+    given = request["options"]
+    return FitOptions(**{**given, "where": tuple(given["where"]), "run": tuple(given["run"])})
 
 
 def plain_table(table: Table) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import tree
-from lawdsl.language.label_texts import with_quoted_labels
+from lawdsl.language.label_texts import with_quoted_labels, with_subscripts
 from lawdsl.language.parser import parse
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations, ElementStatement, Symbol
 
 

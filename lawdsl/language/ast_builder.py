@@ -17,6 +17,7 @@ from lark import Token, Transformer, v_args
 from lawdsl.core.diagnostics import Span
 from lawdsl.language import tree
 from lawdsl.language.keywords import ORDERS, RELATIONS, ascii_name
+from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.tree import NOWHERE, Node
 
 
@@ -43,11 +44,13 @@ def _words(names: Iterable[Token]) -> tuple[str, ...]:
 
 def _labels(subscripts: Iterable[Token]) -> tuple[str, ...]:
     """Indices, and labels without their quotes."""
-    return tuple(str(t)[1:-1] if t.type == "STRING" else ascii_name(t) for t in subscripts)
+    return tuple(
+        without_quotes(str(t)) if t.type == "STRING" else ascii_name(t) for t in subscripts
+    )
 
 
 def _text(string: Token | None) -> str | None:
-    return None if string is None else str(string)[1:-1]
+    return None if string is None else without_quotes(str(string))
 
 
 def _named(name: Token | tree.Name | tree.Element) -> tree.Named:
@@ -78,11 +81,11 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def source(self, text: Token) -> Node:
         """Build the record of a `source` line; the quotes are removed."""
-        return tree.SourceNode(str(text)[1:-1], span=span_of(text))
+        return tree.SourceNode(without_quotes(str(text)), span=span_of(text))
 
     def note(self, _keyword: Token, text: Token) -> Node:
         """Build the record of a `note` line; the quotes are removed."""
-        return tree.NoteNode(str(text)[1:-1], span=span_of(text))
+        return tree.NoteNode(without_quotes(str(text)), span=span_of(text))
 
     def extends(self, path: tree.Name) -> Node:
         """Build the record of an `extends` line."""
@@ -235,7 +238,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
 
     def label(self, text: Token) -> Node:
         """Build the record of a quoted label; the quotes are removed."""
-        return tree.Label(str(text)[1:-1], span=span_of(text))
+        return tree.Label(without_quotes(str(text)), span=span_of(text))
 
     # Names, indices, domains and units
 

@@ -14,8 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span
 from lawdsl.core.enumerations import abridged
 from lawdsl.language import keywords, tree
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.label_texts import quoted, split_element
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import quoted, split_element, with_subscripts
 from lawdsl.language.scope import Scope
 from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Declarations, Symbol
@@ -46,6 +45,13 @@ def selects_some(
             continue
         if subscript in scope.indices:
             check_as_declared(scope, symbol, subscripts, what, span)
+            return False
+        if scope.options and subscript in (index_set.labels or ()):
+            continue
+        if subscript in (index_set.labels or ()):
+            message = f"`{subscript}` is one of {index_set.over}: in a file this is for all of them"
+            help = f"write `{symbol.text}`, or give it to a fit: `--fix`, `--tie` or `--prior`"
+            scope.report("L0314", message, span, help)
             return False
         if index_set.labels is not None:
             message = f"`{subscript}` is none of {index_set.over}: {abridged(index_set.labels, MOST_LABELS)}"
@@ -141,7 +147,7 @@ def warn_without_effect(declared: Declarations) -> list[Diagnostic]:
     for statement in declared.elements:
         indices = declared.symbols[statement.named.name].indices
         for subscript, index in zip(statement.named.subscripts, indices, strict=True):
-            if subscript not in declared.indices and declared.indices[index].labels is None:
+            if subscript not in declared.indices and not declared.indices[index].listed:
                 over = declared.indices[index].over
                 message = (
                     f"`{statement.text}` has no effect here: claims are decided for all labels "

@@ -13,8 +13,9 @@ from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.foreign.functions import PRODUCTS
 from lawdsl.language.foreign.units import advice_on, prefix_of, spelled_out
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.mistakes.unknown_functions import unknown_function
-from lawdsl.language.printer import print_formula, print_named, with_subscripts
+from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol

@@ -82,11 +82,13 @@ def law_finder(texts: Mapping[str, str], kept_in: str, altered: Callable[[str], 
             path.append(name)
             text = Text(f"{name} (kept in the {kept_in})", texts[name])
             document, mistakes = CACHE.parse(text.text, text.name)
-            declared, more = resolve(document, text, find)
+            try:
+                declared, more = resolve(document, text, find)
+            finally:
+                path.pop()
             if declared is None or any(d.severity == "error" for d in (*mistakes, *more)):
                 raise LawdslError([*mistakes, *more])
             done[name] = declared
-            path.pop()
         return done[name]
 
     return find

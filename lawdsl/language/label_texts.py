@@ -1,7 +1,8 @@
 """Labels as subscripts: one that is not a name stands in quotes, `t["math-web", code]`.
 
-Texts of options may leave the quotes out, since a subscript is never a formula. Syntax trees and
-names of parameters, `t[math-web, code]`, have the label itself.
+Texts of options may leave the quotes out, since a subscript is never a formula. Syntax trees have the
+label itself. Names of parameters have it in quotes only where it could not be told from the name
+around it: `t[math-web, code]`, but `t["web, code", en]`. A quotation mark in a quoted label is doubled.
 """
 
 from __future__ import annotations
@@ -11,19 +12,63 @@ from collections.abc import Sequence
 
 from lawdsl.language import keywords
 
-_SUBSCRIPT = r"""\s*(?:"[^"\r\n]*"|'[^'\r\n]*'|[^\[\]"',\r\n]+?)\s*"""
+_SUBSCRIPT = r"""\s*(?:"(?:[^"\r\n]|"")*"|'[^'\r\n]*'|[^\[\]"',\r\n]+?)\s*"""
 _SUBSCRIPTS = re.compile(rf"(?<=\w)(\s*)\[({_SUBSCRIPT}(?:,{_SUBSCRIPT})*)\]")
-_ONE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\[\]"',]+?))\s*(?:,|$)""")
+_ONE = re.compile(r"""\s*(?:"((?:[^"]|"")*)"|'([^']*)'|([^\[\]"',]+?))\s*(?:,|$)""")
 _NAME = re.compile(r"[A-Za-z_Α-ΡΣ-Ωα-ωϑϕϵ∞][A-Za-z0-9_Α-ΡΣ-Ωα-ωϑϕϵ]*")
+_IN_QUOTES = re.compile(r"""[,\[\]"']|^\s|\s$|^$""")
+_ELEMENT_TEXT = re.compile(rf"\s*\w+\s*\[{_SUBSCRIPT}(?:,{_SUBSCRIPT})*\]\s*")
 _ELEMENT = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
 _NOT_NAMES = keywords.KEYWORDS | set(keywords.SECTIONS)
+_TOGETHER = r""""[^"]*"|'[^']*'|\[(?:"[^"]*"|'[^']*'|[^\]"'])*\]"""
+INDEXED_NAME = re.compile(r"""(\w+)\[((?:"(?:[^"]|"")*"|[^\[\]"])+)\]""")
+"""The name of an element within a text: `t[github, web]`."""
 LEFT_SIDE = re.compile(r"""[^=\[]*(?:\[(?:"[^"]*"|'[^']*'|[^\]"'])*\]\s*)?(?==)""")
 """The text before an equals sign, which may stand in a label, too."""
 
 
 def quoted(label: str) -> str:
     """A label as a subscript: in quotes if it is not a name."""
-    return label if _NAME.fullmatch(label) and label not in _NOT_NAMES else f'"{label}"'
+    if _NAME.fullmatch(label) and label not in _NOT_NAMES:
+        return label
+    return in_quotes(label)
+
+
+def in_quotes(text: str) -> str:
+    """A text in double quotes, in which those of the text are doubled."""
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def without_quotes(text: str) -> str:
+    """The text that stands in double quotes, in which a quotation mark is doubled."""
+    return text[1:-1].replace('""', '"')
+
+
+def with_subscripts(name: str, subscripts: Sequence[str]) -> str:
+    """`t[i, j]`, or the name alone, as results name an element.
+
+    Labels are in quotes only where they contain a comma, a bracket or a quotation mark, or end in
+    spaces, so that different elements have different names.
+
+    Args:
+        name: the name.
+        subscripts: its subscripts, possibly none.
+    """
+    texts = [in_quotes(x) if _IN_QUOTES.search(x) else x for x in subscripts]
+    return f"{name}[{', '.join(texts)}]" if texts else name
+
+
+def canonical_element(text: str) -> str:
+    """The name of an element as results write it, from any other spelling: `r["C4 en"]` is
+    `r[C4 en]`.
+
+    Args:
+        text: a name, possibly with subscripts; other texts stay as they are.
+    """
+    if not _ELEMENT_TEXT.fullmatch(text):
+        return text
+    return with_subscripts(*split_element(text))
 
 
 def split_subscripts(text: str) -> tuple[str, ...]:
@@ -32,7 +77,18 @@ def split_subscripts(text: str) -> tuple[str, ...]:
     Args:
         text: the subscripts, each in quotes or not.
     """
-    return tuple(a or b or c for a, b, c in _ONE.findall(text.strip()))
+    return tuple(a.replace('""', '"') or b or c for a, b, c in _ONE.findall(text.strip()))
+
+
+def split_list(text: str, separators: str = ",") -> list[str]:
+    """The parts of `c[en], t[en, "a, b"]`, between commas that stand in no bracket and no quotes.
+
+    Args:
+        text: the text.
+        separators: characters between the parts, as in a class of a regular expression.
+    """
+    parts = re.findall(rf"(?:{_TOGETHER}|[^{separators}])+", text)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def split_element(text: str) -> tuple[str, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from lawdsl.core.diagnostics import printable
 from lawdsl.language import tree
 from lawdsl.language.keywords import GREEK
+from lawdsl.language.label_texts import split_element
 from lawdsl.language.symbols import Declarations
 from lawdsl.language.tree import Formula
 
@@ -60,8 +61,8 @@ class LatexNames:
             name: the name, with subscripts in brackets or without, or the dotted name of a law.
             subscripts: further ones, as LaTeX.
         """
-        base_name, _, rest = name.partition("[")
-        inner = [subscript_latex(x.strip()) for x in rest.rstrip("]").split(",") if x.strip()]
+        base_name, labels = split_element(name)
+        inner = [subscript_latex(x) for x in labels if x]
         if base_name in self.verbatim:
             base, below = rf"\mathrm{{{escaped(base_name)}}}", list[str]()
         else:

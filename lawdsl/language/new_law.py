@@ -19,6 +19,8 @@ USUAL_VARIABLES: Mapping[str, str] = {"N": "> 0", "D": "> 0", "r": "in [0, 1]"}
 
 _NAME = re.compile(r"[A-Za-z]\w*(?:\.\w+)*", re.ASCII)
 
+_HEADER = re.compile(r"^[ \t]*(?P<kind>law|question|pipeline)[ \t]+(?P<name>[\w.]+)", re.MULTILINE)
+
 NO_SIGN = "# Sign unconstrained; add `> 0` where a parameter is positive."
 
 
@@ -102,6 +104,33 @@ def check_name(name: str) -> None:
     if written != name and _NAME.fullmatch(written) and not parse(f"law {written}")[1]:
         help = f"write {written}: a name has letters, digits and _, with dots between parts"
     raise LawdslError(Diagnostic(code, f"`{name}` cannot be the name of a law", help=help))
+
+
+def copy_text(original: str, name: str) -> tuple[str, str]:
+    """The kind and the text of a file, with another name in its first line.
+
+    Args:
+        original: a path, or the name of a shipped law, question or pipeline.
+        name: the name of the copy.
+
+    Raises:
+        LawdslError: the original does not exist, cannot be read, or has no line with its name (L0401).
+    """
+    source = library.read(library.locate(original))
+    header = _HEADER.search(source.text)
+    if header is None:
+        message = "no line names a law, question or pipeline, so there is no name to change"
+        raise LawdslError(
+            Diagnostic(
+                "L0401",
+                message,
+                place=source.name,
+                help=f"copy the file itself: cp {original} {name}.law",
+            )
+        )
+    return header["kind"], source.text[: header.start("name")] + name + source.text[
+        header.end("name") :
+    ]
 
 
 def law_text(

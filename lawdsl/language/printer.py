@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from lawdsl.language.keywords import SUPERSCRIPTS
-from lawdsl.language.label_texts import element_text
+from lawdsl.language.label_texts import element_text, in_quotes, with_subscripts
 from lawdsl.language.tree import (
     Aggregate,
     BoundNode,
@@ -80,16 +80,6 @@ def print_formula(formula: Formula) -> str:
 def print_named(named: Named) -> str:
     """A name, with its subscripts where it has some."""
     return element_text(named.name, named.subscripts) if isinstance(named, Element) else named
-
-
-def with_subscripts(name: str, subscripts: Sequence[str]) -> str:
-    """`t[i, j]`, or the name alone, as results name an element: labels are not in quotes.
-
-    Args:
-        name: the name.
-        subscripts: its subscripts, possibly none.
-    """
-    return f"{name}[{', '.join(subscripts)}]" if subscripts else name
 
 
 def _formula(node: Formula) -> tuple[str, int]:
@@ -208,7 +198,7 @@ def print_claim(claim: Claim) -> str:
 def print_chosen(chosen: ConditionNode) -> str:
     """A condition of a step: `S >= 10000`, `domain = "Github"`."""
     value = chosen.value
-    text = f'"{value.text}"' if isinstance(value, Label) else print_formula(value)
+    text = in_quotes(value.text) if isinstance(value, Label) else print_formula(value)
     return f"{chosen.name} {chosen.relation} {text}"
 
 
@@ -244,11 +234,11 @@ def _cells(statement: Statement) -> tuple[str, ...]:
     """Keyword, body, and for what has them the unit and the doc: the columns of a paragraph."""
     match statement:
         case Section(kind, name, title):
-            return kind, name if title is None else f'{name} "{title}"'
+            return kind, name if title is None else f"{name} {in_quotes(title)}"
         case SourceNode(text):
-            return "source", f'"{text}"'
+            return "source", in_quotes(text)
         case NoteNode(text):
-            return "note", f'"{text}"'
+            return "note", in_quotes(text)
         case Extends(law):
             return "extends", law
         case Index(names, over):
@@ -281,7 +271,7 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return "uses", f"{', '.join(names)} : {law}"
         case Subject(relations, doc):
             relations_text = ", ".join(map(print_relation, relations))
-            return "subject to", relations_text, f'"{doc}"' if doc is not None else ""
+            return "subject to", relations_text, in_quotes(doc) if doc is not None else ""
         case StartGrid(targets, values):
             listed = ", ".join("..." if v is None else print_formula(v) for v in values)
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
@@ -303,7 +293,7 @@ def _cells(statement: Statement) -> tuple[str, ...]:
 
 
 def _unit_and_doc(unit: UnitOf | None, doc: str | None) -> tuple[str, str]:
-    return f"unit {print_unit(unit)}" if unit else "", f'"{doc}"' if doc is not None else ""
+    return f"unit {print_unit(unit)}" if unit else "", in_quotes(doc) if doc is not None else ""
 
 
 def _chosen(where: Sequence[ConditionNode]) -> str:

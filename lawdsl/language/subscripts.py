@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
-from lawdsl.language.label_texts import quoted
-from lawdsl.language.printer import print_named, with_subscripts
+from lawdsl.language.label_texts import quoted, with_subscripts
+from lawdsl.language.printer import print_named
 from lawdsl.language.scope import FormulaContext, Scope
 from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, Named
@@ -135,7 +135,11 @@ def check_as_declared(
     message = f"{what} all elements of `{symbol.name}` at once"
     if not symbol.indices:
         message = f"the {symbol.kind} `{symbol.name}` has no subscripts"
-    scope.report("L0314", message, span, f"write `{symbol.text}`")
+    help = f"write `{symbol.text}`"
+    if scope.options and symbol.indices and len(subscripts) not in (0, len(symbol.indices)):
+        message = f"`{symbol.text}` has another number of subscripts than {len(subscripts)}"
+        help += " with an index or a label for each; a label with a comma stands in quotes"
+    scope.report("L0314", message, span, help)
 
 
 def check_indices(

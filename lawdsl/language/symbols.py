@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lawdsl.core.diagnostics import Span, Text
 from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss, asymmetric
 from lawdsl.language import tree
-from lawdsl.language.printer import print_formula, print_named, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.tree import Formula, Named
 
 if TYPE_CHECKING:
@@ -245,7 +246,8 @@ class ElementStatement:
         name, formula = print_named(self.named), print_formula(self.formula)
         if self.kind in ("fix", "tie"):
             return f"{self.kind} {name} = {formula}"
-        return f"{name} {self.kind} {formula}"
+        without, _, relation = self.kind.rpartition(" ")
+        return f"{without} {name} {relation} {formula}".strip()
 
 
 @dataclass(frozen=True)

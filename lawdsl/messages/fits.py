@@ -202,7 +202,9 @@ FITS: dict[str, Message] = {
         "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
         "may, the density of the errors at 0, which intervals need, is not known. A profile has no interval of a "
-        "parameter on a bound that depends on other parameters, nor where its search does not converge.",
+        "parameter on a bound that depends on other parameters, nor where its search does not converge. A "
+        "profile that a fit has chosen itself is given up where it takes far more evaluations than others do; "
+        "intervals are then those of the delta method.",
     ),
     "F0124": Message(
         "a parameter that cannot be chosen before the fit",
@@ -409,9 +411,10 @@ COMPARISONS: dict[str, Message] = {
     ),
     "F0210": Message(
         "variables that are measured on rows that a comparison holds out",
-        "`measure k[d] = L(step = 1000)` reads a variable from the first steps of all runs of a label "
-        "before rows are held out. The errors are those for a label whose first steps are known, as in "
-        "a prediction with --runs; a law without such variables does not have this information.",
+        "`measure k[d] = L(step = 1000)` reads a variable from the runs that are not held out. Where "
+        "all runs of a label are held out, its own first steps are read. The errors are then those "
+        "for a label whose first steps are known, as in a prediction with --runs; a law without such "
+        "variables does not have this information.",
     ),
 }
 
@@ -477,5 +480,10 @@ COMMANDS: dict[str, Message] = {
         "`fit`, `compare`, `pipeline` and `solve` stop when they have used the CPU time of "
         "`--time-limit`, and write nothing. Give more time, or less work, as the message says. "
         "`check` has limits too: what it does not reach is undecided.",
+    ),
+    "C0009": Message(
+        "a process that has failed",
+        "With `--threads`, fits are shared by several processes, and one of them was ended or failed. "
+        "Often the memory was not enough for all of them: use fewer, or `--threads 1`.",
     ),
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lawdsl.language.label_texts import split_element, with_subscripts
+
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
     from lawdsl.solving.result import Answer, Response
@@ -107,10 +109,10 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
     rows = []
     for answer in answers:
         by_name = {u.name: u for u in answer.unknowns}
-        for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in by_name):
+        for label in dict.fromkeys(x for n in by_name for x in split_element(n)[1][:1]):
             row: list[Any] = [*(answer.given(name) for name in varying), label]
             for name in names:
-                u = by_name.get(f"{name}[{label}]")
+                u = by_name.get(with_subscripts(name, (label,)))
                 row += [*_value_and_ends(u.value, u.ends), u.place] if u else [None] * 4
             rows.append(row)
     return headers, rows

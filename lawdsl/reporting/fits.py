@@ -15,12 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.fitting.findings_by_label import (
-    INDEXED_NAME,
     generalise_labels,
     generalise_name,
     label_of,
 )
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import INDEXED_NAME, split_element, with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
     failure_text,
@@ -225,9 +224,9 @@ def _tie_texts(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
         formula = part.held[name].formula if name in part.held else None
         if formula is None:
             continue
-        base, _, rest = name.partition("[")
+        base, labels = split_element(name)
         indices = law.symbols[base].indices
-        label_of_index = {indices[0]: rest.removesuffix("]").split(", ")[0]} if indices else {}
+        label_of_index = {indices[0]: labels[0]} if indices and labels else {}
         line = f"{name} = {formula}"
         alike = INDEXED_NAME.sub(partial(_with_index, label_of_index), line)
         lines_by_pattern.setdefault(alike, []).append(line)

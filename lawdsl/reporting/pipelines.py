@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
 from lawdsl.data.size_ranks import agreement_text
+from lawdsl.language.label_texts import split_element, with_subscripts
 from lawdsl.reporting.terminal import STYLES, number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
@@ -125,17 +126,15 @@ def _parameters(group: Group) -> list[str]:
 
 def _without_labels(name: str, labels: list[str]) -> str:
     """A name without those subscripts that are among the given labels, each removed once."""
-    base, bracket, subscripts = name.partition("[")
-    if not bracket:
-        return name
+    base, subscripts = split_element(name)
     remaining = list(labels)
     others = []
-    for subscript in subscripts.rstrip("]").split(", "):
+    for subscript in subscripts:
         if subscript in remaining:
             remaining.remove(subscript)
         else:
             others.append(subscript)
-    return f"{base}[{', '.join(others)}]" if others else base
+    return with_subscripts(base, others)
 
 
 def _value_with_error(value: float, error: float | None) -> str:

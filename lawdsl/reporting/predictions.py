@@ -15,6 +15,7 @@ from rich.console import Console
 
 from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PART_NAMES
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.reporting.terminal import (
     cell_text,
     interval_text,
@@ -57,7 +58,7 @@ def _tables(predicted: PredictedPoints) -> Iterator[tuple[list[str], list[list[A
     """Headers and rows of the possible tables of predictions, the preferred one first."""
     is_plain = predicted.arrays.shape[-1] == 1
     if is_plain and predicted.labels and len(predicted.points) > 1:
-        outputs = [f"{predicted.output}[{label}]" for label in predicted.labels]
+        outputs = [with_subscripts(predicted.output, (label,)) for label in predicted.labels]
         values = predicted.arrays[..., 0].tolist()
         rows = [[*point, *row] for point, row in zip(predicted.points, values, strict=True)]
         yield [*predicted.names, *outputs], rows

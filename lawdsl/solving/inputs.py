@@ -13,6 +13,7 @@ from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.proof.decide import RELATIONS
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
 from lawdsl.solving.formulate.sources import finite_number
@@ -47,7 +48,9 @@ def symbol_values(formulated: FormulatedQuestion, inputs: GivenValues) -> dict[s
         if not elements:
             mistakes.append(_unknown_name_error(formulated, name, names))
         elif isinstance(value, Mapping):
-            by_element = {f"{name}[{label}]": number for label, number in value.items()}
+            by_element = {
+                with_subscripts(name, (label,)): number for label, number in value.items()
+            }
             mistakes += [
                 _unknown_name_error(formulated, text, names)
                 for text in by_element

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.data.drafts.column_names import read_name
 from lawdsl.data.table import Table
 
 ROLES: Mapping[str, frozenset[str]] = {
@@ -80,8 +81,15 @@ def columns_with_role(table: Table, role: str) -> list[str]:
     return [
         name
         for name in table.source_columns
-        if words_of(name) in names and table.columns[name].null_count < len(table)
+        if (words_of(name) in names or _without_scale(name) in names)
+        and table.columns[name].null_count < len(table)
     ]
+
+
+def _without_scale(name: str) -> str:
+    """The words of a name without the scale at its end: `unique_tokens_B` -> `unique tokens`."""
+    words = words_of(name)
+    return words.rpartition(" ")[0] if read_name(name).prefix else words
 
 
 def numbers_or_none(table: Table, name: str) -> NDArray[np.float64] | None:

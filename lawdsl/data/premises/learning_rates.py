@@ -188,9 +188,7 @@ def _kind(text: str) -> str | None:
 
 def _before_end(rows: PremiseRows, length: str) -> Mask | None:
     """The rows before the end of their runs; None if that is not known."""
-    for step_column in rows.table.source_columns:
-        if words_of(step_column) not in ("step", "global step", "iteration", "iter"):
-            continue
+    for step_column in columns_with_role(rows.table, "step"):
         steps = numbers_or_none(rows.table, step_column)
         for total_column in rows.columns("total steps"):
             totals = numbers_or_none(rows.table, total_column)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import Dimension, parse_unit, size_and_dimension
+from lawdsl.core.units import PREFIXES, Dimension, parse_unit, size_and_dimension
 from lawdsl.data.drafts.column_names import read_name
 from lawdsl.data.premises.column_roles import numbers_or_none, words_of
 from lawdsl.data.premises.rows import PremiseRows
@@ -98,18 +98,31 @@ def _epochs(rows: PremiseRows, column: str, tokens: str) -> Array | None:
     if column not in rows.columns("unique tokens"):
         return None
     unique = numbers_or_none(rows.table, column)
-    header = rows.table.units.get(column, "")
-    trained = rows.values[tokens]
-    trained_header = rows.table.units.get(rows.bound[tokens], "")
-    if unique is None or not np.nanmin(unique) > 0 or bool(header) != bool(trained_header):
+    bound = rows.bound[tokens]
+    header, trained_header = (rows.table.units.get(name, "") for name in (column, bound))
+    if unique is None or not np.nanmin(unique) > 0 or (header and not trained_header):
         return None
-    if header:
-        try:
-            size, dimension = size_and_dimension(parse_unit(header))
-        except (KeyError, ValueError, LawdslError):
+    trained = rows.values[tokens]
+    if header or trained_header or read_name(bound).prefix:
+        size = _tokens_of(header, column)
+        law_unit = next(q.unit for q in rows.law.variables if q.name == tokens)
+        # values with a header are converted to the unit of the law; others are as they stand
+        trained_size = (
+            size_and_dimension(law_unit or ())[0] if trained_header else _tokens_of("", bound)
+        )
+        if size is None or trained_size is None:
             return None
-        if dimension != TOKEN:
-            return None
-        unit = next(q.unit for q in rows.law.variables if q.name == tokens)
-        unique = unique * (size / size_and_dimension(unit or ())[0])
+        trained, unique = trained * trained_size, unique * size
     return np.asarray(trained / unique)
+
+
+def _tokens_of(header: str, column: str) -> float | None:
+    """The tokens in one unit of a column, by its header or by its name such as `tokens_B`; None if
+    neither says it."""
+    if not header:
+        return PREFIXES.get(read_name(column).prefix)
+    try:
+        size, dimension = size_and_dimension(parse_unit(header))
+    except (KeyError, ValueError, LawdslError):
+        return None
+    return size if dimension == TOKEN else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from lawdsl.data.trends.paired_differences import Array
 from lawdsl.data.trends.result import Crossing
@@ -64,6 +63,8 @@ def crossing(
 
 def _estimate(shares: Array, slope: Array, error: Array) -> float | None:
     """The share at which the slopes cross 0, if they fall as the share rises."""
+    from scipy.optimize import isotonic_regression  # slow to import, for claims of trends only
+
     falling = isotonic_regression(slope, weights=1 / error**2, increasing=False).x
     above = int(np.sum(falling > 0))
     if above in (0, len(shares)):

@@ -7,7 +7,7 @@ from one another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,13 +95,19 @@ def rows_of_first_fit(law: Law) -> int:
 
 
 def first_runs(
-    law: Law, pool: Pool, columns: Array, budget: float, more: int | None = None
+    law: Law,
+    pool: Pool,
+    bound: Mapping[str, str],
+    columns: Array,
+    budget: float,
+    more: int | None = None,
 ) -> Design:
     """The first batch, before there is a fit: cheap runs that are far from one another.
 
     Args:
         law: the law that is going to be fitted.
         pool: the candidates.
+        bound: variable -> its column in the table of the candidates.
         columns: the variables of the law at the candidate rows, shape (variables, rows).
         budget: of all runs.
         more: the number of further rows; None for as many as a first fit lacks.
@@ -115,14 +121,14 @@ def first_runs(
     available, spent, bought_before = ~done, pool.bill(bought), tuple(bought)
     check_budget(pool, budget)
     chosen = first_batch(law, pool, columns, budget - spent, available, done, more)
-    ends = np.array([row[row >= 0][-1] for row in pool.rows])
     runs = []
     for number in chosen:
-        point = {q.name: float(columns[k, ends[number]]) for k, q in enumerate(law.variables)}
+        point = pool.point(number, bound.values())
         cost = float(pool.prices(bought)[number])
         bought.append(number)
         reason = "cheap, and far from the others"
         runs.append(DesignedRun(pool.labels[number], point, cost, cost / budget, (), reason))
+    ends = np.array([row[row >= 0][-1] for row in pool.rows])
     members = [*bought_before, *chosen]
     return Design(
         law.name,

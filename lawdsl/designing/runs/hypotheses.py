@@ -16,6 +16,7 @@ from lawdsl.designing.runs.of_fit import posterior_of, surface_of
 from lawdsl.designing.runs.pool import Pool
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.label_texts import split_element
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -93,7 +94,8 @@ def columns_for(law: Law, fitted: Mapping[str, str], table: Table) -> dict[str, 
     for quantity in law.variables:
         name = quantity.name
         # the shares of a law with index sets, r[web], are columns such as r_web
-        spellings = (fitted.get(name, name), name, name.replace("[", "_").rstrip("]"))
+        base, labels = split_element(name)
+        spellings = (fitted.get(name, name), name, "_".join((base, *labels)))
         result[name] = next((s for s in spellings if s in table.columns), fitted.get(name, name))
     return result
 

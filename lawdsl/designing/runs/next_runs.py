@@ -90,7 +90,9 @@ def next_runs(
         hypothesis_of(targets, pool, rest, amplitude)
         for targets, rest in zip(aim.targets, aim.rests, strict=True)
     ]
-    precise = stop is not None and all((e.half or np.inf) <= stop for e in aim.estimates)
+    precise = stop is not None and all(
+        (np.inf if e.half is None else e.half) <= stop for e in aim.estimates
+    )
     if not precise:
         _check_relevance(now, pool, available)
     before = [h.variance for h in now]
@@ -102,7 +104,7 @@ def next_runs(
         cheapest = float(np.min(costs[available]))
         allowance = next_allowance(budget, spent, cheapest)
         limit = max(MIN_BATCH, _runs_so_far(surface, done) // BATCH_PART) if most is None else most
-        determined = any(np.isfinite(e.half or np.inf) for e in aim.estimates)
+        determined = any(np.isfinite(np.inf if e.half is None else e.half) for e in aim.estimates)
         picks, method = _batch(
             now, pool, columns, surface.columns, available, done, allowance, limit, determined
         )
@@ -336,8 +338,5 @@ def _record(
 
 def _point(pool: Pool, candidate: int, fits: Sequence[Fit]) -> dict[str, float]:
     """The columns that the laws read at the end of a candidate, as the table has them."""
-    rows = pool.rows[candidate]
-    end = int(rows[rows >= 0][-1])
     bound = [columns_for(f.law_of_spread(), f.data.columns, pool.table) for f in fits]
-    columns = dict.fromkeys(column for each in bound for column in each.values())
-    return {column: float(pool.table.numbers(column)[end]) for column in columns}
+    return pool.point(candidate, [column for each in bound for column in each.values()])

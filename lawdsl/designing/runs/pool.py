@@ -8,7 +8,7 @@ that no other branch has paid for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,6 +61,17 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def point(self, run: int, columns: Iterable[str]) -> dict[str, float]:
+        """Column -> its value at the end of a run, as the table has it.
+
+        Args:
+            run: its position.
+            columns: the columns; one may be given more than once.
+        """
+        rows = self.rows[run]
+        end = int(rows[rows >= 0][-1])
+        return {name: float(self.table.numbers(name)[end]) for name in dict.fromkeys(columns)}
 
     def prices(self, bought: Sequence[int] | Numbers) -> Array:
         """What each run costs once others are done or chosen, shape (runs,).

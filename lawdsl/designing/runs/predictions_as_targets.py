@@ -16,6 +16,7 @@ from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ def with_left_out_shares(fit: Fit | Fits, point: Point) -> dict[str, float]:
     instance, result = part.law.instance, dict(point)
     for variable, label in (instance.left_out if instance else {}).items():
         own = [q.name for q in part.read_law().variables if q.name.startswith(f"{variable}[")]
-        names = [*own, f"{variable}[{label}]"]
+        names = [*own, with_subscripts(variable, (label,))]
         missing = [name for name in names if name not in result]
         if len(missing) == 1:
             result[missing[0]] = 1 - sum(result[name] for name in names if name in result)

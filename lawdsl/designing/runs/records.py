@@ -55,7 +55,7 @@ class DesignedRun:
 
     Attributes:
         label: as the candidates call it.
-        point: variable -> its value at the end of the run, in the units of the candidates.
+        point: column that the laws read -> its value at the end of the run, as the candidates have it.
         cost: in the unit of the design.
         share: of the whole budget.
         halves: half the interval of each target once this run and those before it are measured.

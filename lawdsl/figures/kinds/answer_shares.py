@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.figures import theme
 from lawdsl.figures.figure import chart_of
 from lawdsl.figures.kinds.answer_words import axis_title, goal_title
+from lawdsl.language.label_texts import split_element
 from lawdsl.solving.curves import Curve
 from lawdsl.solving.result import Answer, Chosen
 
@@ -34,8 +35,8 @@ def shares_table(answer: Answer, unknowns: Sequence[Chosen]) -> dict[str, list[A
     active = {k.text.rpartition(" = ")[2]: k.name for k in answer.active if "  for " in k.text}
     rows = []
     for u in ordered:
-        base, _, rest = u.name.partition("[")
-        label = rest.removesuffix("]")
+        base, labels = split_element(u.name)
+        label = ", ".join(labels)
         low, high = u.ends or (None, None)
         rows.append((u.name, base, label, u.value, low, high, active.get(label, "")))
     names = ("unknown", "name", "label", "value", "low", "high", "bound")

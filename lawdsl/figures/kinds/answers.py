@@ -16,6 +16,7 @@ from lawdsl.figures.course import course_of
 from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.kinds.answer import answer_figure
 from lawdsl.figures.kinds.answer_words import axis_title, goal_title
+from lawdsl.language.label_texts import split_element, with_subscripts
 from lawdsl.solving.compute_curves import unit_of_name
 from lawdsl.solving.result import Answer, Answers
 from lawdsl.solving.result_under_law_error import Ends
@@ -118,10 +119,10 @@ def _rows(answer: Answer, horizontal: str, answers: Answers) -> Iterator[Row]:
     group = [f"{name} = {theme.label(answer.given(name))}" for name in others]
     at = answer.given(horizontal)
     for u in answer.unknowns:
-        base, _, label = u.name.partition("[")
+        base, labels = split_element(u.name)
         ends = wrong.ends.get(u.name) if wrong is not None else None
         found = safe.unknowns.get(u.name) if safe is not None and safe.ok else None
-        names = [*group, *([label.removesuffix("]")] if label else [])]
+        names = [*group, *labels]
         yield _row(at, base, axis_title(base, u.unit, u.doc), names, u, ends, found)
     goal = answer.goal
     if goal is not None and goal.text not in {u.name for u in answer.unknowns}:
@@ -335,7 +336,7 @@ def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
     parts = group.split(LABEL_SEPARATOR) if group else []
     labels = [part for part in parts if " = " not in part]
     held = [part for part in parts if " = " in part]
-    name = f"{quantity}[{LABEL_SEPARATOR.join(labels)}]" if labels else quantity
+    name = with_subscripts(quantity, labels)
     name = f"at {LABEL_SEPARATOR.join(held)}, {name}" if held else name
     chosen.sort(key=lambda row: row["x"])
     intervals = [(row["low"], row["high"]) for row in (first, last)]

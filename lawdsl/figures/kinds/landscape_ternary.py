@@ -19,6 +19,7 @@ from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
 from lawdsl.figures.options import names_of, values_of
 from lawdsl.fitting.prediction_inputs import PredictionInputs, prediction_inputs
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.label_texts import split_element
 
 Array = NDArray[np.float64]
 
@@ -198,7 +199,7 @@ def _fixed_shares(held: Mapping[str, float], names: dict[str, str]) -> dict[str,
 
 def _domain(name: str) -> str:
     """The label of a share: `web` of `r[web]`."""
-    return name.partition("[")[2].removesuffix("]") or name
+    return ", ".join(split_element(name)[1]) or name
 
 
 def _figure(drawn: _Simplex, simplex: Sequence[str], measured: _Mixtures) -> Figure:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.scalar_minimum import bounded_minimum
 from lawdsl.data.row_codes import row_codes
 from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.goodness import weighted_loss
@@ -216,7 +216,7 @@ def _loss_relative_to_constant(problem: Problem, values: Array, theta: Array) ->
         least = of_constant(float(values[order][position]))
     else:
         ends = float(np.min(values)), float(np.max(values))
-        least = float(minimize_scalar(of_constant, bounds=ends, method="bounded").fun)
+        _, least = bounded_minimum(of_constant, *ends)
     of_law = float(replace(problem, penalty=None).losses_at(theta[None])[0])
     return of_law / least if least else math.inf
 

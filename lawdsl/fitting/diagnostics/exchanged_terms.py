@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 
 from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.diagnostics.design import DesignCause, Ray, collinear_pairs, rays
@@ -143,6 +142,8 @@ def _exchanged(
     norms = np.where(norms > 0, norms, 1.0)
     if not (np.all(np.isfinite(columns)) and np.all(np.isfinite(aim))):
         return None
+    from scipy.optimize import lsq_linear  # slow to import, and few laws need it
+
     bounds = (low[linear] * norms, high[linear] * norms)
     other[linear] = lsq_linear(columns / norms, aim, bounds).x / norms
     return other

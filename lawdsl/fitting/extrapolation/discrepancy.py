@@ -25,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.scalar_minimum import bounded_minimum
 from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
 from lawdsl.fitting.extrapolation.triangular import solve_lower
 from lawdsl.fitting.intervals.covariance import column_norms
@@ -365,10 +366,8 @@ def _noise_levels(rows: FittedRows, amplitude: float) -> tuple[NoiseLevels, _Mar
     def objective(log_ratio: float) -> float:
         return -_MarginalLikelihood.of(rows, explained, float(np.exp(log_ratio))).maximum
 
-    from scipy.optimize import minimize_scalar  # slow to import, and needed for runs only
-
-    bounds = np.log(RUN_RATIOS)
-    ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
+    low, high = np.log(RUN_RATIOS)
+    ratio = float(np.exp(bounded_minimum(objective, low, high, 1e-3)[0]))
     likelihood = _MarginalLikelihood.of(rows, explained, ratio)
     noise = _expected_noise(likelihood)
     return NoiseLevels(noise, ratio * noise), likelihood

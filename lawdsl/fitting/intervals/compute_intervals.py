@@ -119,10 +119,10 @@ def intervals(
     ):
         used, method = "profile", method_of("profile")
     ends = method.ends(task)
-    lower_minimum: list[Diagnostic] = []
+    unusable: list[Diagnostic] = []
     if by_delta and used == "profile" and not _is_usable_profile(ends, task):
         # a lower minimum is none that the starts of the search have agreed on
-        lower_minimum = _lower_minimum_warning(ends)
+        unusable = _unusable_profile_warnings(ends)
         used, method = "delta", method_of("delta")
         ends = method.ends(task)
     if isinstance(ends, Diagnostic):
@@ -150,7 +150,7 @@ def intervals(
         ends.failed,
     )
     covariance = linearised_covariance if criterion is None else ends.covariance
-    notes = (*ends.notes, *lower_minimum, *_unbounded_interval_warnings(without_end, groups))
+    notes = (*ends.notes, *unusable, *_unbounded_interval_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
@@ -162,9 +162,13 @@ def _is_usable_profile(ends: IntervalEnds | Diagnostic, task: IntervalTask) -> b
     return not np.any(searched & (np.isnan(ends.low) | np.isnan(ends.high)))
 
 
-def _lower_minimum_warning(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
-    """A warning if the search for a profile has found a lower objective than that of the fit."""
-    if isinstance(ends, Diagnostic) or ends.lower is None:
+def _unusable_profile_warnings(ends: IntervalEnds | Diagnostic) -> list[Diagnostic]:
+    """A warning if the search for a profile was given up, or has found a lower objective than that
+    of the fit.
+    """
+    if isinstance(ends, Diagnostic):
+        return [ends]
+    if ends.lower is None:
         return []
     message = "the search for profile intervals has found a lower objective than the search for the optimum"
     help = "more --starts may find that minimum; --intervals profile continues from it"

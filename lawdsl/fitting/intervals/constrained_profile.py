@@ -63,10 +63,12 @@ class ConstrainedFit:
     Attributes:
         left_out: the number of active sets that are not tried. The minimum may be on one of them;
             then it is lower than the computed one, and an interval is wider.
+        evaluations: the number of evaluations so far.
     """
 
     def __init__(self, problem: Problem, bounded: Problem, theta: Array) -> None:
         self.problem, self.limits = problem, bounded.transforms
+        self.evaluations = 0
         coupled = [i for i, t in enumerate(self.limits) if t.coupled]
         states = [(None, *_free_on_coupled_bounds(self.limits[i])) for i in coupled]
         total = prod(map(len, states))
@@ -141,9 +143,10 @@ class ConstrainedFit:
         start[rows, numbers], fixed[rows, numbers] = free[rows, numbers], True
         for i, u in active_set.on.items():
             start[:, i], fixed[:, i] = u, True
-        reached, losses, _, _ = newton_batch(
+        reached, losses, _, steps = newton_batch(
             project(active_set.problem), start, fixed, rtol=INTERVAL_END_RTOL
         )
+        self.evaluations += int(np.sum(steps))
         return to_parameters(active_set.problem.transforms, reached), losses
 
 

@@ -29,6 +29,10 @@ Mask = NDArray[np.bool_]
 NEAR_ERRORS = 3.0
 # rows times parameters: on larger tables profiles take seconds
 MAX_PROFILE_NUMBERS = 300_000
+# work after which a profile that is a fit's own choice is given up, where an evaluation counts for its
+# rows times parameters, and for as many as cost what every evaluation costs; and evaluations for each
+# parameter that are always allowed. Searches from kink to kink of a narrow Huber loss need far more
+MAX_WORK_OF_CHOICE, WORK_OF_EVALUATION, MIN_EVALUATIONS_OF_CHOICE = 50e6, 1000, 200
 # of an unconstrained parameter: longest move to the start of a search on a bound
 MAX_START_MOVE = 2.0
 # relative to the size of a parameter: step of a numeric derivative of a bound
@@ -78,6 +82,16 @@ def is_near_bound(
             if _rise_on_bound(problem, theta, moved, i, is_lower) <= nearest**2 * rise[i]:
                 return True
     return False
+
+
+def most_evaluations(problem: Problem) -> float:
+    """The number of evaluations after which a profile that was not asked for is given up.
+
+    Args:
+        problem: the objective to be minimised, with its data.
+    """
+    work = WORK_OF_EVALUATION + problem.rows * problem.parameters
+    return max(MAX_WORK_OF_CHOICE / work, MIN_EVALUATIONS_OF_CHOICE * problem.parameters)
 
 
 def _is_within(

@@ -24,6 +24,8 @@ from lawdsl.fitting.intervals.constrained_profile import (
 from lawdsl.fitting.intervals.delta import linearised_errors, open_ends_at_infinity
 from lawdsl.fitting.intervals.interval_method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.near_bounds import most_evaluations
+from lawdsl.fitting.options import AUTO
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
@@ -59,12 +61,14 @@ class Profile:
             were found.
         left_out: the number of active sets that were not tried, with which intervals might be
             wider.
+        is_finished: whether the search ended within its number of evaluations.
     """
 
     low: Array
     high: Array
     lower: Array | None
     left_out: int = 0
+    is_finished: bool = True
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
@@ -75,6 +79,7 @@ def profile(
     level: float,
     groups: Groups = None,
     bounded: Problem | None = None,
+    evaluations: float = np.inf,
 ) -> Profile:
     """Compute profile intervals.
 
@@ -87,6 +92,7 @@ def profile(
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
         bounded: the problem with the bounds that depend on other parameters, which are enforced.
+        evaluations: the number of evaluations for all intervals after which the search is given up.
     """
     linearised = linearised_errors(problem, theta, excluded, level, groups)
     base = float(problem.losses(linearised.free[None])[0])
@@ -105,11 +111,13 @@ def profile(
         rise * linearised.inflation,
         bounds,
         directions=_directions(linearised.covariance, len(theta)),
+        evaluations=evaluations,
     )
     searched = np.flatnonzero(~excluded)
     search.run(np.repeat(searched, 2), np.tile([-1.0, 1.0], len(searched)))
     low, high = search.low, search.high
     best = [(search.lowest, search.lowest_theta)]
+    left = search.evaluations
     for j in map(int, np.flatnonzero(excluded)):
         active_bound = None if bounded is None else _active_numeric_bound(bounded, theta, j)
         if active_bound is None:
@@ -123,15 +131,16 @@ def profile(
         if inflation == np.inf:  # only one run determines the parameter
             low[j], high[j] = (bound, np.inf) if inwards > 0 else (-np.inf, bound)
             continue
-        side = _search_from_bound(untransformed, coupled, theta, j, base, rise * inflation)
+        side = _search_from_bound(untransformed, coupled, theta, j, base, rise * inflation, left)
         side.run(np.array([j]), np.array([inwards]))
+        left = side.evaluations
         low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
         best.append((side.lowest, side.lowest_theta))
     lowest, lower = min(best, key=lambda pair: pair[0])
     # a profile that falls below the fit has found a better minimum, which is reported
     better = lowest < base * (1 - LOWER_OBJECTIVE_RTOL) - problem.exact
     left_out = 0 if bounds is None else bounds.left_out
-    return Profile(low, high, lower if better else None, left_out)
+    return Profile(low, high, lower if better else None, left_out, is_finished=left > 0)
 
 
 def _directions(covariance: Array, parameters: int) -> Array:
@@ -192,14 +201,16 @@ def _search_from_bound(
     number: int,
     base: float,
     rise: float,
+    evaluations: float,
 ) -> _EndSearch:
     """The search for the end of an interval that starts on a bound."""
     free = to_free(untransformed.transforms, theta[None])
     width = _width_from_bound(untransformed, free, number, rise)
     widths = np.where(np.arange(len(theta)) == number, width, np.nan)
     bounds = None if bounded is None else ConstrainedFit(untransformed, bounded, theta)
+    rises = np.full(len(theta), rise)
     return _EndSearch(
-        untransformed, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf
+        untransformed, free[0], widths, base, rises, bounds, np.inf, evaluations=evaluations
     )
 
 
@@ -229,6 +240,7 @@ class _EndSearch:
             bounds, in half widths if these are above 1.
         directions: how all parameters move with each, near the fit, shape (parameters, parameters);
             None where the others stay.
+        evaluations: the number of evaluations that are left; the search ends where there are none.
     """
 
     def __init__(
@@ -241,7 +253,9 @@ class _EndSearch:
         bounds: ConstrainedFit | None = None,
         widest: float = MAX_PROFILE_FREE,
         directions: Array | None = None,
+        evaluations: float = np.inf,
     ) -> None:
+        self.evaluations = evaluations
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
         # without bounds the unconstrained value is the parameter itself, whose scale depends on its
@@ -307,6 +321,8 @@ class _EndSearch:
             return False
         start = self._predicted(going)
         reached, losses = self._least(start, self.number[going])
+        if self.evaluations <= 0:
+            return False
         # before values are rejected, another valley is tried: that of the last point, wherever it is
         outside = np.flatnonzero(~(losses - self.base <= self.rise[going] * (1 + 2 * END_RTOL)))
         if len(outside):
@@ -380,12 +396,16 @@ class _EndSearch:
     def _least_from(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
         """Minimise from one start of each row."""
         if self.bounds is not None:
-            return self.bounds.minimise(start, numbers)
+            before = self.bounds.evaluations
+            reached, losses = self.bounds.minimise(start, numbers)
+            self.evaluations -= self.bounds.evaluations - before
+            return reached, losses
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
-        reached, losses, _, _ = newton_batch(
+        reached, losses, _, steps = newton_batch(
             project(self.problem), start, fixed, rtol=INTERVAL_END_RTOL
         )
+        self.evaluations -= int(np.sum(steps))
         return reached, losses
 
     def _next(self, going: NDArray[np.int64]) -> None:
@@ -452,7 +472,12 @@ def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
         help = "ask for --intervals delta or bootstrap, or leave --run out"
         return Diagnostic("F0138", message, "warning", help=help)
     level, groups = task.options.level, task.groups
-    ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem)
+    most = most_evaluations(task.problem) if task.options.intervals == AUTO else np.inf
+    ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem, most)
+    if not ends.is_finished:
+        message = "the search for profile intervals was given up, as it takes too long; those by the delta method may be too narrow"
+        help = "ask for --intervals profile and wait, or for --intervals bootstrap"
+        return Diagnostic("F0122", message, "warning", help=help)
     low, high = _without_unfound_ends(task, ends)
     notes = _notes_on_missing_intervals(task, low, high)
     if ends.left_out:

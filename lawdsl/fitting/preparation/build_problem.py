@@ -32,7 +32,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
 from lawdsl.language.declarations import names_in
 from lawdsl.language.instances.identities import linear
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 

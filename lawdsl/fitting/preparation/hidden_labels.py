@@ -10,7 +10,7 @@ from itertools import product
 
 from lawdsl.language import tree
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.language.printer import with_subscripts
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.law.law import Law
 
 Blocks = tuple[tuple[str, ...], ...]

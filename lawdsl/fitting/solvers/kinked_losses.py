@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from lawdsl.fitting.losses import smoothed
 from lawdsl.fitting.problem import Problem
@@ -122,6 +121,8 @@ def _best_step(
     rows, count = scaled.shape
     # the dual program has one equation per parameter: max rᵀy - box·|scaledᵀy|₁, y between the
     # slopes; the step is the vector of its multipliers
+    from scipy.optimize import linprog  # slow to import
+
     eye = np.eye(count)
     solution = linprog(
         np.concatenate([-residual / size, np.full(2 * count, box)]),

@@ -38,6 +38,13 @@ LINEAR_SOLVE_SHARE = 1e-2
 NEWTON_CONVERGENCE_RTOL = 1e-14
 # factor by which Huber's delta is widened for starts that do not converge, and how often at most
 MAX_WIDENINGS, WIDENING_FACTOR = 5, 3.0
+# relative to the loss: a start that gains less in a round with a wider delta has no further rounds,
+# which would repeat it
+REPEATED_ROUND_RTOL = 1e-9
+# relative to the loss: starts that are this near to the best one have no further rounds either
+SAME_END_RTOL = 1e-8
+# a start whose loss has decreased by less than this, relative to itself, in so many steps is stuck
+STUCK_STEPS, STUCK_RTOL = 15, 1e-12
 # factor of a widened delta from one step to the next, until it equals that of the problem
 NARROWING_FACTOR = 0.25
 # above this damping no step decreases the loss, and the start is dropped
@@ -64,7 +71,10 @@ def newton(
     problem = projected.problem
     tolerance = NEWTON_CONVERGENCE_RTOL if options.tolerance is None else options.tolerance
     limit = MAX_NEWTON_STEPS if options.evaluations is None else options.evaluations - 1
-    points, _, converged, steps = newton_batch(projected, starts, options.fixed, tolerance, limit)
+    is_one = options.fixed is None and (problem.weights is None or problem.weights.ndim == 1)
+    points, _, converged, steps = newton_batch(
+        projected, starts, options.fixed, tolerance, limit, have_one_minimum=is_one
+    )
     return [
         Solution(
             point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
@@ -89,6 +99,7 @@ def newton_batch(
     fixed: Mask | None = None,
     rtol: float = NEWTON_CONVERGENCE_RTOL,
     limit: int = MAX_NEWTON_STEPS,
+    have_one_minimum: bool = False,
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Run `newton` on arrays.
 
@@ -99,6 +110,8 @@ def newton_batch(
         rtol: relative to the loss: a start whose predicted decrease is smaller has converged.
         limit: the largest number of steps. If it is below the default, Huber's delta is not widened
             for starts that have not converged.
+        have_one_minimum: whether the starts are of one problem: of those that end as low as the
+            best, only that one goes on if it has not converged.
 
     Returns:
         Unconstrained parameters, shape (starts, parameters); losses, whether each start ended in a
@@ -111,8 +124,10 @@ def newton_batch(
         free, losses, converged, steps = _by_newton(projected, free, objective, fixed, rtol, limit)
         # a loss without a parameter cannot be widened: one more round restarts without damping
         rounds = MAX_WIDENINGS if objective.row.parameters else 1
+        unconverged = np.flatnonzero(~converged & np.isfinite(losses))
         for _ in range(rounds if limit >= MAX_NEWTON_STEPS else 0):
-            unconverged = np.flatnonzero(~converged & np.isfinite(losses))
+            if have_one_minimum:
+                unconverged = unconverged[~_near_best(losses)[unconverged]]
             if not len(unconverged):
                 break
             # steps from kink to kink of a narrow Huber loss are short; a wider delta smooths the
@@ -128,9 +143,21 @@ def newton_batch(
             )
             steps[unconverged] += extra_steps
             better = loss <= losses[unconverged]
+            has_gained = loss < losses[unconverged] * (1 - REPEATED_ROUND_RTOL)
             free[unconverged[better]], losses[unconverged[better]] = points[better], loss[better]
             converged[unconverged] = done & better
+            unconverged = unconverged[has_gained & ~done]
     return free, losses, converged, steps
+
+
+def _near_best(losses: Array) -> Mask:
+    """Which losses are that of the best start up to rounding, but for the best itself."""
+    if not np.isfinite(losses).any():
+        return np.zeros(len(losses), dtype=bool)
+    best = int(np.nanargmin(losses))
+    near = losses <= losses[best] * (1 + SAME_END_RTOL)
+    near[best] = False
+    return np.asarray(near)
 
 
 def _by_newton(
@@ -166,6 +193,7 @@ class _Newton:
         self.damping, self.converged = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.active = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
+        self.steps, self.earlier = 0, np.full(len(free), np.inf)
         self._begin_at(
             projected.by_minimisation(
                 free, self.fixed, objective, np.zeros(len(free)), COARSE_RTOL * LINEAR_SOLVE_SHARE
@@ -223,8 +251,17 @@ class _Newton:
         elif better.any():
             self.state = self.state.where(better, trial_point.state)
             self.local_model = self.local_model.where(better, _local_model(trial_point))
-        self._keep(self.damping[active] <= MAX_NEWTON_DAMPING)
+        self._keep((self.damping[active] <= MAX_NEWTON_DAMPING) & ~self._stuck(active))
         return True
+
+    def _stuck(self, active: NDArray[np.int64]) -> Mask:
+        """Which active starts have gained nothing for some steps, shape (active,)."""
+        self.steps += 1
+        if self.steps % STUCK_STEPS:
+            return np.zeros(len(active), dtype=bool)
+        losses, earlier = self.losses[active], self.earlier[active]
+        self.earlier[active] = losses
+        return np.asarray(earlier - losses <= STUCK_RTOL * losses)
 
     def _finish(self, negligible: Mask, step: Array) -> None:
         """Take the last step of some starts, unless it is long and increases the loss."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from lawdsl.fitting.losses import least_squares_loss, root_of_loss
 from lawdsl.fitting.problem import Problem
@@ -80,6 +79,8 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
             values = projected.residuals(moving, start)
             jacobian = root_of_loss(values, problem.objective)[1][:, None] * jacobian
         return np.nan_to_num(jacobian, nan=0.0, posinf=0.0, neginf=0.0)
+
+    from scipy.optimize import least_squares  # slow to import, and few fits need it
 
     try:
         with np.errstate(all="ignore"):

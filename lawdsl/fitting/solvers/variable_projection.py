@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from lawdsl.compiling.model import combined
 from lawdsl.fitting.evaluation import Evaluation
@@ -453,6 +452,8 @@ def _by_nnls(gram: Array, right_side: Array, bounded: Mask) -> Array:
     """The linear parameters at the minimum for one start, by SciPy's implementation of the
     active-set method of Lawson and Hanson.
     """
+    from scipy.optimize import nnls  # slow to import, and seldom needed
+
     values, vectors = np.linalg.eigh(gram)
     # gram may be indefinite due to rounding
     root = np.sqrt(np.maximum(values, RIDGE))

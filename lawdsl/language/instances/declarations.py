@@ -13,9 +13,9 @@ from lawdsl.language.elements import selected
 from lawdsl.language.fix_and_tie import fix_and_tie
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.identities import identified
-from lawdsl.language.label_texts import split_element
+from lawdsl.language.label_texts import split_element, with_subscripts
 from lawdsl.language.objective import read_target
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import Declarations, Prior, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula

@@ -16,7 +16,8 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.formula_signs import known_signs_of
 from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula
 

@@ -15,7 +15,8 @@ from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.declarations import names_in
 from lawdsl.language.foreign.functions import PRODUCTS
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import Scope
 from lawdsl.language.tree import Definition, Statement
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language import keywords, tree
 from lawdsl.language.foreign.functions import PRODUCTS, filled, renamed
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import CLAIM, TARGET, FormulaContext, Scope
 from lawdsl.language.tree import Formula
 

@@ -20,6 +20,7 @@ from lawdsl.exporting.build import exported
 from lawdsl.exporting.content import Exported, ExportedVariable
 from lawdsl.exporting.javascript_module import javascript_module
 from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.reporting.report.entries import Entry
 
 LEVEL = 0.95
@@ -64,7 +65,7 @@ class Slider:
     @property
     def name(self) -> str:
         """The name shown to the reader: `N`, `r[code]`."""
-        return f"{self.variable}[{self.label}]" if self.label else self.variable
+        return with_subscripts(self.variable, (self.label,) if self.label else ())
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _slider(
     horizons: Sequence[Horizon],
 ) -> Slider:
     ranges = made.fit.ranges if made.fit else {}
-    name = f"{variable.name}[{label}]" if label else variable.name
+    name = with_subscripts(variable.name, (label,) if label else ())
     simplex = variable.left_out is not None
     # None for the share that is 1 minus the others, whose range is not stored in the fit
     fitted = ranges.get(name)

@@ -19,8 +19,9 @@ from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import value as number
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.label_texts import split_element, with_subscripts
 from lawdsl.language.law_calls import LawValue
-from lawdsl.language.printer import print_formula, with_subscripts
+from lawdsl.language.printer import print_formula
 from lawdsl.language.questions import Question, QuestionConstraint
 from lawdsl.language.symbols import Declarations, Objective, Symbol
 from lawdsl.law.algebra import ExpressionBuilder, bounded
@@ -280,7 +281,7 @@ class _Formulation:
             if of in self.question.values and name not in self.expanded:
                 self.expanded.add(name)
                 value = self.question.values[of]
-                labels = name.removeprefix(of).strip("[]").split(", ") if value.indices else []
+                labels = split_element(name)[1] if value.indices else ()
                 value_labels = dict(zip(value.indices, labels, strict=True))
                 self.law_values[name] = self._law_at(value, value_labels)
         return self._built(plain)
