@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
 from lawdsl.language.pipeline_records import QuestionStep
 from lawdsl.language.printer import print_unit
@@ -21,6 +22,12 @@ from lawdsl.pipelines.branching.draws_of_answers import (
 from lawdsl.pipelines.branching.fitted_steps import FittedGroup, FittedStep
 from lawdsl.pipelines.branching.label_join import JoinedLabels, agree, join_labels
 from lawdsl.pipelines.branching.step_rows import StepRows, one_row_per_group
+from lawdsl.pipelines.extrapolations import (
+    Extrapolation,
+    extrapolation_warnings,
+    extrapolations,
+)
+from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.inputs import symbol_values
 from lawdsl.solving.result import Answer
 from lawdsl.solving.solve import Asked
@@ -47,6 +54,7 @@ class AskedGroup:
         reason: why there is no answer.
         rows: for each fit, the positions of its rows in the table of that.
         no_draws: why the draws are not answered, although the fits have some.
+        far: the points, far beyond the rows of a fit, at which the givens have it evaluated.
     """
 
     labels: Mapping[str, str]
@@ -57,6 +65,7 @@ class AskedGroup:
     reason: str = ""
     rows: tuple[Rows, ...] = ()
     no_draws: str = ""
+    far: tuple[Extrapolation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,12 +77,14 @@ class AskedStep:
         step: the step as declared.
         groups: the answers, for each combination of several values of its givens.
         handed_on: the table of its answers; None where there is none.
+        warnings: givens at which fits say nothing.
     """
 
     name: str
     step: QuestionStep
     groups: tuple[AskedGroup, ...]
     handed_on: StepRows | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def ask(
@@ -109,7 +120,15 @@ def ask(
         }
         groups += [_asked_of(step, one.labels, fits, given, level, seed) for given in points]
     groups += _unmatched(uses, joined, points)
-    return AskedStep(step.name, step, tuple(groups), _answers_table(step, uses, groups, columns))
+    far = [e for group in groups for e in group.far]
+    place = next(iter(uses.values())).source.table.name
+    return AskedStep(
+        step.name,
+        step,
+        tuple(groups),
+        _answers_table(step, uses, groups, columns),
+        tuple(extrapolation_warnings(far, len(groups), place)),
+    )
 
 
 def _unmatched(
@@ -194,7 +213,27 @@ def _asked_of(
         _reason(answer, estimates),
         rows,
         no_draws if draws else "",
+        tuple(_far_points(formulated, symbols, used, labels)),
     )
+
+
+def _far_points(
+    formulated: FormulatedQuestion,
+    symbols: Mapping[sp.Symbol, float],
+    used: Mapping[str, FittedGroup],
+    labels: Mapping[str, str],
+) -> Iterator[Extrapolation]:
+    """The variables of fits that the givens alone place far beyond the fitted rows."""
+    inputs = zip(formulated.law_inputs, formulated.law_input_values(symbols), strict=True)
+    for law_input, number in inputs:
+        use, fit = law_input.source.use, used[law_input.source.use]
+        point = [
+            number if q.name == law_input.quantity.name else math.nan for q in fit.law.variables
+        ]
+        if fit.problem is not None and not math.isnan(number):
+            subject = f"`{formulated.question.name}` asks `{use}`"
+            found = extrapolations(subject, fit.law, fit.problem.columns, point, labels)
+            yield from (e for e in found if e.far)
 
 
 def _disagreement(answer: Answer, name: str, certified: float, estimate: float) -> str:
