@@ -67,5 +67,13 @@ def test_a_family_is_compared_where_the_table_has_its_names(tmp_path: Path):
     path.write_text("N,D,r,L\n1,1,0.1,3\n2,2,0.2,2\n")
     names = laws_of_family("dcpt", str(path))
     assert {"dcpt.l1", "dcpt.l2", "dcpt.l3", "dcpt.l4", "dcpt.l5"} <= set(names)
+    path.write_text("share,size,L\n0.1,1,3\n0.2,2,2\n")
+    assert "mixing.two_domain" in laws_of_family("mixing", str(path), {"r": "share"})
+    path.write_text("r_web,r_code,L\n0.1,0.9,3\n0.2,0.8,2\n")
+    assert laws_of_family("mixing", str(path), {"r": "r_*"}) == ["mixing.implicit"]
+    path.write_text("R,T,dL_general,dL_domain\n0.1,1,3,1\n0.2,2,2,3\n")
+    failed = run("compare", "--family", "cmr", path)
+    assert failed.returncode == 2
+    assert "predict different columns: dL_domain by cmr.domain; dL_general by" in failed.stderr
     failed = run("compare", "--family", "moe", path)
     assert failed.returncode == 2 and "no law of the family moe" in failed.stderr

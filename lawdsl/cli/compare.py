@@ -165,13 +165,13 @@ def compare(
     if len(names) < 2 and (family is None or not names):
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
+    columns = bindings(a for a in arguments if "=" in a)
     if family is not None:
-        laws += [name for name in laws_of_family(family, data) if name not in laws]
+        laws += [name for name in laws_of_family(family, data, columns) if name not in laws]
     given = [name for name, value in (("--cost", cost), ("--wrong", wrong)) if value is not None]
     if given and not any(protocol.strip().startswith("largest") for protocol in protocols):
         message = f"{given[0]} concerns the largest runs: add --protocol largest:cost"
         raise click.UsageError(message)
-    columns = bindings(a for a in arguments if "=" in a)
     if as_table:
         if plot or protocols:
             wanted = "--plot draws ranks" if plot else "write --protocols all,N,D"
@@ -227,6 +227,9 @@ def _tabulate(
     from lawdsl.reporting.terminal import console
 
     protocols, losses, by = (_listed(of_table[name]) for name in ("axes", "losses", "by"))
+    for flag, names in (("--losses", losses), ("--by", by)):
+        if of_table[flag[2:]] is not None and not names:
+            raise click.UsageError(f"{flag} names no column")
     how = ScoreTableOptions(protocols or None, losses, by)
     resume = None if of_table["resume"] is None else Path(of_table["resume"])
     if resume is not None:

@@ -119,25 +119,35 @@ def _searched(declared: Declared) -> str:
     return " ".join(parts).lower()
 
 
-def laws_of_family(family: str, path: str) -> list[str]:
-    """The names of the laws of a family whose names are columns of a table.
+def laws_of_family(family: str, path: str, given: Mapping[str, str] | None = None) -> list[str]:
+    """The names of the laws of a family whose names are columns of a table, or are given.
 
     Args:
         family: the first word of their names.
         path: the table.
+        given: name of a variable or output -> its column.
 
     Raises:
-        click.UsageError: unknown family, or none of its laws can be fed without NAME=COLUMN.
+        click.UsageError: unknown family, none of its laws can be fed without more bindings, or they
+            predict different columns.
     """
     from lawdsl.data.laws_for_table import laws_for_table
     from lawdsl.data.read import read_table
 
     candidates, _, _ = _shipped(family, ())
-    names = [fed.law for fed in laws_for_table(read_table(path), candidates) if not fed.bindings]
-    if not names:
+    fed = laws_for_table(read_table(path), candidates, given)
+    ready = [each for each in fed if not each.bindings]
+    if not ready:
         message = f"no law of the family {family} has its names as columns of {path}"
         raise click.UsageError(f"{message}; see `lawdsl laws --family {family} --for {path}`")
-    return names
+    by_output: dict[str, list[str]] = {}
+    for each in ready:
+        by_output.setdefault(each.output, []).append(each.law)
+    if len(by_output) > 1:
+        found = "; ".join(f"{column} by {', '.join(names)}" for column, names in by_output.items())
+        message = f"the laws of the family {family} predict different columns: {found}"
+        raise click.UsageError(f"{message}. Name those of one column instead of --family")
+    return [each.law for each in ready]
 
 
 def _fed_by(path: str, laws: Sequence[Declarations]) -> list[dict[str, Any]]:
@@ -152,6 +162,7 @@ def _fed_by(path: str, laws: Sequence[Declarations]) -> list[dict[str, Any]]:
             "law": fed.law,
             "title": fed.title,
             "parameters": fed.parameters,
+            "by_label": fed.by_label,
             "command": shlex.join(["lawdsl", "fit", fed.law, path, *fed.bindings]),
         }
         for fed in laws_for_table(read_table(path), laws)

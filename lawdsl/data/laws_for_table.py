@@ -25,17 +25,23 @@ class FedLaw:
     Attributes:
         law: its name.
         title: its title.
-        bindings: `NAME=COLUMN` for each name that is not the name of its column.
+        bindings: `NAME=COLUMN` for each name that is neither given nor the name of its column.
+        output: the column of its output.
         parameters: the number of its parameters as declared; one with subscripts counts once.
+        by_label: whether some of them have subscripts, so that there are more.
     """
 
     law: str
     title: str
     bindings: tuple[str, ...]
+    output: str
     parameters: int
+    by_label: bool
 
 
-def laws_for_table(table: Table, laws: Iterable[Declarations]) -> tuple[FedLaw, ...]:
+def laws_for_table(
+    table: Table, laws: Iterable[Declarations], given: Mapping[str, str] | None = None
+) -> tuple[FedLaw, ...]:
     """The laws that the columns of a table can feed, in the order of `laws`.
 
     A variable is read from the column of its name, else from the one column whose name states the
@@ -45,13 +51,16 @@ def laws_for_table(table: Table, laws: Iterable[Declarations]) -> tuple[FedLaw, 
     Args:
         table: the table.
         laws: the laws to consider.
+        given: name of a variable or output -> its column, as the user has bound it.
     """
     columns = columns_of(table, {})
-    fed = (_fed(law, table, columns) for law in laws)
+    fed = (_fed(law, table, columns, given or {}) for law in laws)
     return tuple(each for each in fed if each is not None)
 
 
-def _fed(law: Declarations, table: Table, columns: Iterable[Column]) -> FedLaw | None:
+def _fed(
+    law: Declarations, table: Table, columns: Iterable[Column], given: Mapping[str, str]
+) -> FedLaw | None:
     by_quantity: dict[str, list[Column]] = {}
     for column in columns:
         if column.variable:
@@ -62,19 +71,29 @@ def _fed(law: Declarations, table: Table, columns: Iterable[Column]) -> FedLaw |
         if symbol.kind == "variable" and symbol.name not in law.measures
     ]
     sets = {over.over for name in law.output.indices if (over := law.indices.get(name))}
-    in_columns = bool(law.output.indices) and bool(_labelled(by_quantity, "L"))
+    in_columns = bool(law.output.indices) and (
+        bool(_labelled(by_quantity, "L")) or "*" in given.get(law.output.name, "")
+    )
     if not in_columns and any(isinstance(name, str) and name not in table.columns for name in sets):
         return None  # labels of rows need a column of that name
-    bindings: list[str] = []
+    bound: dict[str, str] = {}
     for symbol in (*variables, law.output):
-        binding = _binding(symbol, law, table, by_quantity, variables)
+        binding = given.get(symbol.name)
+        if binding is None:
+            binding = _binding(symbol, law, table, by_quantity, variables)
+        elif "*" in binding and not symbol.indices:
+            return None  # a column for each label, of a law that has none
         if binding is None:
             return None
-        if binding != symbol.name:
-            bindings.append(f"{symbol.name}={binding}")
-    if len({text.partition("=")[2] for text in bindings}) < len(bindings):
+        bound[symbol.name] = binding
+    added = {n: c for n, c in bound.items() if c != n and n not in given}
+    if len({*added.values(), *given.values()}) < len(added) + len(given):
         return None  # one column for two names
-    return FedLaw(law.name, law.title, tuple(bindings), len(law.names("parameter")))
+    bindings = tuple(f"{name}={column}" for name, column in added.items())
+    output = bound[law.output.name]
+    parameters = [symbol for symbol in law.symbols.values() if symbol.kind == "parameter"]
+    by_label = any(symbol.indices for symbol in parameters)
+    return FedLaw(law.name, law.title, bindings, output, len(parameters), by_label)
 
 
 def _labelled(by_quantity: Mapping[str, list[Column]], quantity: str) -> Column | None:

@@ -315,7 +315,10 @@ def _either(content: Any) -> Fit | Fits:
         raise LawdslError(Diagnostic("F0108", message, help=help))
     if isinstance(content, Mapping) and content.get("schema") == ENSEMBLE_SCHEMA:
         message = "this is an ensemble of fits, where one fit is expected"
-        help = "`lawdsl predict` takes it; for other commands fit the law without --ensemble"
+        help = (
+            "`lawdsl predict` takes it, and in Python `lawdsl.Ensemble.load`; for other commands fit the "
+            "law without --ensemble"
+        )
         raise LawdslError(Diagnostic("F0108", message, help=help))
     several = isinstance(content, Mapping) and content.get("schema") == FITS_SCHEMA
     return Fits.of_json(content) if several else Fit.of_json(content)

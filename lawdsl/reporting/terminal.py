@@ -134,22 +134,24 @@ def show_laws(
     out.print(table)
     out.print()
     show_rows(["question", "title"], [[n, printable(t)] for n, t in questions.items()], out)
-    out.print()
-    out.print(f"pipelines: {', '.join(pipelines)}")
+    if pipelines:
+        out.print()
+        out.print(f"pipelines: {', '.join(pipelines)}")
 
 
 def show_fed_laws(fed: Sequence[Mapping[str, Any]], table: str, out: Console) -> None:
     """Print the laws that a table can feed, one row each, and the command that compares them.
 
     Args:
-        fed: records with `law`, `title`, `parameters` and `command`.
+        fed: records with `law`, `title`, `parameters`, `by_label` and `command`.
         table: the path of the table.
         out: where they are printed.
     """
     if not fed:
         out.print(Text(f"no law has its variables and its output in the columns of {table}"))
         return
-    rows = [[each["law"], str(each["parameters"]), each["command"]] for each in fed]
+    counts = [f"{each['parameters']}{' by label' * each['by_label']}" for each in fed]
+    rows = [[each["law"], n, each["command"]] for each, n in zip(fed, counts, strict=True)]
     show_rows(["law", "parameters", "to fit it"], rows, out)
 
 
