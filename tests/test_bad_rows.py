@@ -165,7 +165,18 @@ def test_a_table_of_bad_rows_only_is_refused(tmp_path: Path):
     path = written(tmp_path, csv({n: "1e8,2e11,-1" for n in range(2, 11)}))
     diagnostic = refusal(path, drop_bad=True)
 
-    assert (diagnostic.code, diagnostic.message) == ("D0103", "every row is bad")
+    assert diagnostic.code == "D0103"
+    assert diagnostic.message.startswith("every row is bad: column L: -1 is")
+
+
+def test_a_table_of_percentages_only_is_refused_with_what_to_bind():
+    table = {"R": [5, 10, 20, 40], "dL_general": [0.1, 0.2, 0.3, 0.4]}
+    with pytest.raises(lawdsl.LawdslError) as caught:
+        lawdsl.fit("cmr.share", table, drop_bad=True, L="dL_general")
+    (found,) = caught.value.diagnostics
+
+    assert found.message == "every row is bad: column R: 5 is outside the domain R <= 1"
+    assert "bind `R=R/100`" in found.help
 
 
 def test_a_domain_made_of_a_setting_says_how_to_change_it():

@@ -17,8 +17,15 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import library
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_document
+from lawdsl.pipelines.branching.contradictions import contradictions
 from lawdsl.pipelines.branching.draws_of_answers import draw_answers
-from lawdsl.pipelines.branching.result import PipelineAnswers
+from lawdsl.pipelines.branching.result import (
+    AnswerOfGroup,
+    AnswersOfStep,
+    PipelineAnswers,
+    RowsOfStep,
+)
+from lawdsl.pipelines.branching.step_rows import KeptRow
 from lawdsl.solving.inputs import symbol_values
 from lawdsl.solving.solve import Asked
 
@@ -85,6 +92,7 @@ def test_turning_points_and_ratio_of_exact_curves_come_back(exact: PipelineAnswe
     assert answer.found["R"] == pytest.approx(0.478276, abs=1e-3)
     assert answer.binding == ("the general loss turns before T_max",)
     assert exact.ok
+    assert not {"D0145", "F0414", "F0415"} & {d.code for d in exact.diagnostics}
 
 
 def test_each_mixture_is_feasible_or_says_why_not(exact: PipelineAnswers):
@@ -133,7 +141,56 @@ def test_a_length_beyond_the_rows_is_said():
     result = critical(curves(ratios=(0.1, 0.2, 0.3)), T_max=150)
 
     (found, *_) = [d for d in result.diagnostics if d.code == "F0413"]
-    assert "predicts at T = 150, and its rows end at 100 for R = 0.1" in found.message
+    assert "predicts at T = 150, and its rows end at 100 (in 3 of 3 groups)" in found.message
+    assert result.ok
+
+
+def test_a_length_far_beyond_the_rows_is_no_result_and_the_rows_say_so():
+    """Far out the sums of powers are nonsense: the loss falls by many nat, and all rows are kept."""
+    table = {**curves(), "warmup_steps": [2000] * 155}
+    result = critical(table, T_max=1e6)
+    codes = [d.code for d in result.diagnostics]
+    far = [d.message for d in result.diagnostics if d.code == "F0414"]
+
+    assert not result.ok
+    assert "`general` predicts at T = 1e+06, 10,000 times as far as its rows" in far[0]
+    assert "`cmr.critical_ratio` asks `ratio` at T = 1e+06" in far[1]
+    assert codes.count("D0143") == 1
+
+
+def test_a_row_that_contradicts_the_answer_is_named():
+    """A pair of feasible rows, one on either side: a question with another law than the rows have."""
+    rows = [("0.1", True), ("0.2", False), ("0.3", True)]
+    kept = RowsOfStep(
+        "feasible", ("turn",), tuple(KeptRow({"R": r}, {}, {}, {}, k, None) for r, k in rows)
+    )
+    declared = library.pipeline("cmr.critical")[0]
+
+    def said(value: float, ends: dict[str, tuple[float, float]]) -> list[str]:
+        group = AnswerOfGroup({}, {}, "optimal", {"R": value}, ends)
+        answer = AnswersOfStep("", "cmr.critical_ratio", "", (), ("R",), True, (group,))
+        steps = [
+            kept if getattr(step, "name", "") == "feasible" else answer
+            for step in declared.every_step
+        ]
+        return [d.message for d in contradictions(declared, steps, {}, "runs.csv")]
+
+    assert said(0.295, {}) == [
+        "`cmr.critical_ratio` answers R = 0.295, and R = 0.3 keeps all conditions of `feasible`"
+    ]
+    assert said(0.35, {}) == [
+        "`cmr.critical_ratio` answers R = 0.35, and R = 0.2 fails a condition of `feasible`"
+    ]
+    assert said(0.298, {})[0].endswith("R = 0.2 fails a condition of `feasible`")
+    assert said(0.25, {"R": (0.19, 0.31)}) == []
+
+
+def test_inputs_are_checked_before_the_fits():
+    with pytest.raises(LawdslError) as caught:
+        critical({"R": [0.1]}, tolerance=-1)  # a fit would miss columns
+
+    (found,) = caught.value.diagnostics
+    assert "tolerance = -1 is outside its domain tolerance >= 0" in found.message
 
 
 def test_as_many_pairs_as_parameters_test_nothing():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from lawdsl.cli import cli
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import library, tree
 from lawdsl.language.parser import parse
@@ -138,3 +141,17 @@ def test_a_law_is_no_pipeline_and_a_pipeline_no_law(tmp_path: Path):
 def test_shipped_pipelines_are_no_laws():
     assert set(library.shipped("pipeline")) == {"cmr.critical", "mixing.nested"}
     assert not set(library.shipped("pipeline")) & set(library.shipped())
+
+
+def test_pipelines_and_questions_are_shown_and_checked_as_far_as_they_can_be():
+    def command(*arguments: str) -> Any:
+        return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+    shown = command("show", "cmr.critical")
+    assert "keep      turned from turn" in shown.stdout
+    assert "lawdsl pipeline cmr.critical TABLE --set T_max=…" in shown.stdout
+    checked = command("check", "cmr.critical", "cmr.turn", "cmr.share", "-q")
+    assert checked.return_value == 0
+    assert "a pipeline has no claims to prove: lawdsl pipeline cmr.critical TABLE" in checked.stdout
+    assert "a question has no claims to prove: lawdsl solve cmr.turn" in checked.stdout
+    assert "PROVED" in checked.stdout

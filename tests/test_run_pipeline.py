@@ -372,6 +372,63 @@ def test_the_same_seed_gives_the_same_result_and_another_does_not(tmp_path: Path
     assert one.fits[0].intervals != other.fits[0].intervals
 
 
+# ---- rows and points that a fit presupposes
+
+
+def sizes_pooled(column: str, shift: float) -> dict[str, Any]:
+    """Every row twice, the second time shifted, and a column that tells which is which."""
+    rng = np.random.default_rng(1)
+    table = {name: np.tile(cells, 2) for name, cells in lines(0, 0, rows=10).items()}
+    first = np.arange(120) < 60
+    table["y"] = table["y"] + shift * first + 0.01 * rng.normal(size=120)
+    return {**table, column: np.where(first, "a", "b"), "accuracy": np.round(table["y"], 3)}
+
+
+@pytest.mark.parametrize(
+    ("column", "shift", "options", "found"),
+    [
+        ("size", 0.2, {}, ["rows of equal x differ in `size` (a, b)"]),
+        ("size", 0.2, {"by": ["size"]}, []),
+        ("size", 0.2, {"where": "size = a"}, []),
+        ("size", 0.0, {}, []),
+        ("Seed", 0.2, {}, []),
+    ],
+)
+def test_curves_of_several_sizes_in_one_fit_are_said(
+    column: str, shift: float, options: dict, found: list[str], tmp_path: Path
+):
+    path = written(tmp_path, line=LINE, plane=PLANE, pipe=LINES)
+    result = lawdsl.run_pipeline(path, sizes_pooled(column, shift), draws=0, **options)
+
+    pooled = [d for d in result.diagnostics if d.code == "D0145"]
+    assert [d.message.partition(", which")[0] for d in pooled] == found
+    assert all("--by size" in (d.help or "") for d in pooled)
+
+
+def test_broken_premises_are_said_once_and_groups_that_differ_break_none(tmp_path: Path):
+    path = written(tmp_path, line=LINE, plane=PLANE, pipe=LINES)
+    table = lines(0.1, 0)
+    mixed = np.where(np.arange(len(table["z"])) % 2, "gpt2", "llama")
+    apart = np.where(table["z"] > 3, "gpt2", "llama")
+    codes = [
+        [d.code for d in lawdsl.run_pipeline(path, {**table, "tokenizer": x}, draws=0).diagnostics]
+        for x in (mixed, apart)
+    ]
+
+    assert codes[0].count("D0142") == 1  # six groups
+    assert codes[1].count("D0142") == 1  # of the second step, whose rows are the six groups
+
+
+def test_a_point_far_beyond_the_rows_is_no_result(tmp_path: Path):
+    path = written(tmp_path, line=LINE, plane=PLANE, pipe=LINES.replace("x = 3", "x = 3000"))
+    result = lawdsl.run_pipeline(path, lines(0.1, 0), draws=0)
+
+    (found,) = [d for d in result.diagnostics if d.code == "F0414"]
+    assert "3,000 times as far as its rows, which end at 1 (in 6 of 6 groups)" in found.message
+    assert found.notes == ("is it in another unit? the rows have x from 0 to 1",)
+    assert not result.ok
+
+
 # ---- groups and mistakes
 
 
@@ -405,6 +462,7 @@ RUNS = [
     ({"mixture": None}, {}, "D0104", "`mixture` for the groups"),
     ({"r": None}, {}, "D0104", "no column is bound to the variable `r`"),
     ({"S": None}, {}, "D0115", "no column"),
+    ({}, {"where": "mixture = mix9"}, "D0103", "no row is left"),
     ({"mixture": [""] * 240}, {}, "D0118", "is empty"),
     ({}, {"settings": {**TARGET, "S_first": 1e6}}, "D0103", "no row is left"),
     ({"mixture": list(range(240))}, {}, "F0403", "1 row, 3 parameters"),

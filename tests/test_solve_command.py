@@ -420,7 +420,6 @@ def test_questions_are_listed_beside_laws_and_pipelines(command):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("check", "least.law"),
         ("fit", "least.law", TABLE),
         ("trends", "least.law", TABLE),
         ("measure", "least.law", TABLE),
@@ -440,6 +439,8 @@ def test_a_command_about_laws_says_what_answers_a_question(arguments: tuple, com
 
 def test_a_question_is_read_by_check_and_written_by_fmt(command, tmp_path: Path):
     assert command("check", "--syntax", "least.law")[1] == "least.law: no mistakes\n"
+    code, out, _ = command("check", "least.law")
+    assert code == 0 and "no claims to prove: lawdsl solve least.law answers it" in out
     path = tmp_path / "least.law"
     path.write_text(LEAST, encoding="utf-8")
 

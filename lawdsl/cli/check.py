@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -97,7 +99,8 @@ def check(
 ) -> int:
     """Prove or refute the claims (`require` lines) of laws.
 
-    LAW is the name of a shipped law, a file, or `-` for standard input. The verdicts:
+    LAW is the name of a shipped law, a file, or `-` for standard input. Questions and pipelines have
+    no claims: only their syntax, names, domains and units are checked. The verdicts:
 
     \b
     proved          holds for all admissible parameters, on the whole domain
@@ -123,19 +126,21 @@ def check(
         from lawdsl.cli.fixing import fix_files, print_fixes
 
         print_fixes(fix_files(laws))
-        others = _no_laws(laws)
-        syntax = syntax or bool(others) and len(others) == len(laws)
-        if others and not (syntax or as_json or sarif):
-            _check_syntax(others, as_json=False)
-            laws = tuple(name for name in laws if name not in others)
     if plot and (syntax or sarif):
         raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:
         return _check_syntax(laws, as_json=as_json)
     limits = (time_limit, total_time_limit)
     silent = as_json or sarif
-    # all laws are loaded first, so that a mistake in the last file is reported before the proofs
-    _check_other_sections(laws)
+    # all files are read first, so that a mistake in the last one is reported before the proofs
+    others = _other_sections(laws)
+    laws = tuple(name for name in laws if name not in others)
+    if others and not (laws or fits or sarif):
+        if plot:
+            raise click.UsageError(f"--plot draws verdicts, and {next(iter(others))} has no claims")
+        return _check_syntax(tuple(others), as_json=as_json, notes=others)
+    if others and not silent:
+        _check_syntax(tuple(others), as_json=False, notes=others)
     as_written = not (fits or plot or "-" in laws or any(asdict(changes).values()))
     if as_written and (kept := _kept_checks(laws, limits)) is not None:
         if not silent:
@@ -216,15 +221,9 @@ def _show_kept(check: Check, *, proofs: bool) -> None:
         show_verdict(verdict, out, width=width, proofs=proofs)
 
 
-def _no_laws(names: Sequence[str]) -> list[str]:
-    """The questions and pipelines among the files, which have no claims to prove."""
-    from lawdsl.language.library import locate, section_of
-
-    return [name for name in names if section_of(locate(name)) != "law"]
-
-
-def _check_other_sections(names: Sequence[str]) -> None:
-    """Read a question or a pipeline, whose own mistakes say more than that it is not a law.
+def _other_sections(names: Sequence[str]) -> dict[str, str]:
+    """The questions and pipelines among the files, which have no claims to prove, with what is done with
+    them.
 
     Raises:
         LawdslError: with the mistakes in the first of them that has some.
@@ -232,10 +231,18 @@ def _check_other_sections(names: Sequence[str]) -> None:
     from lawdsl.language.library import locate, pipeline, question, section_of
 
     readers = {"question": question, "pipeline": pipeline}
+    uses = {
+        "question": "lawdsl solve {} answers it",
+        "pipeline": "lawdsl pipeline {} TABLE runs it",
+    }
+    found = {}
     for name in names:
         section = section_of(locate(name))
         if section in readers:
             readers[section](name)
+            use = uses[section].format(shlex.quote(name))
+            found[name] = f"; a {section} has no claims to prove: {use}"
+    return found
 
 
 def _warnings_of_units(names: Sequence[str]) -> tuple[Diagnostic, ...]:
@@ -310,7 +317,9 @@ def _title_of(law: Law) -> str:
     return f"{law.name} at {instance.text}" if instance and instance.text else law.name
 
 
-def _check_syntax(laws: Sequence[str], *, as_json: bool) -> int:
+def _check_syntax(
+    laws: Sequence[str], *, as_json: bool, notes: Mapping[str, str] = MappingProxyType({})
+) -> int:
     from lawdsl.language.library import declarations, locate, pipeline, question, section_of
 
     readers = {"law": declarations, "question": question, "pipeline": pipeline}
@@ -318,7 +327,7 @@ def _check_syntax(laws: Sequence[str], *, as_json: bool) -> int:
     result = {"laws": [{"law": name, "ok": True} for name in laws], "claims": []}
 
     def show() -> None:
-        click.echo("\n".join(f"{name}: no mistakes" for name in laws))
+        click.echo("\n".join(f"{name}: no mistakes{notes.get(name, '')}" for name in laws))
 
     return finish("check", result, warnings, ok=True, as_json=as_json, show=show)
 

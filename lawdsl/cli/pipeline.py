@@ -24,6 +24,7 @@ from lawdsl.cli.values import value_in
 from lawdsl.core.output_files import check_writable, writing
 
 if TYPE_CHECKING:
+    from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.language.pipeline_records import Pipeline
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     metavar="COLUMN",
     help="Run all steps for each value of this column, such as the size of the model.",
 )
+@fit_options("where")
 @click.option(
     "-o",
     "--output",
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
     "--draws",
     default=200,
     show_default=True,
-    help="Simulations of the noise, propagated through all steps; 0: no intervals.",
+    help="Simulations of the noise, propagated through all steps, at least 50; 0: no intervals.",
 )
 @fit_options("level", "drop_bad", "seed", seed={"help": "Random seed."})
 @time_limit(3600.0, "all steps")
@@ -94,7 +96,8 @@ def pipeline(
 
     PIPELINE is the name of a shipped pipeline, or a file. DATA is the table for its first step.
     NAME=COLUMN binds a variable, the output or a group of any step to a column. The exit code is 1
-    if a group is left out, a last fit is not trusted or a question is undecided.
+    if a group is left out, a last fit is not trusted, a question is undecided, or a law is evaluated
+    more than 100 times beyond its rows.
     """
     from lawdsl.language import library
 
@@ -102,7 +105,7 @@ def pipeline(
     if data is None and plot:
         raise click.UsageError("--plot draws what the pipeline predicts: name a table")
     if data is None:
-        return _print_inputs(declared, as_json=as_json)
+        return print_pipeline(declared, "pipeline", (), name=pipeline, as_json=as_json)
     from lawdsl.pipelines.result import PipelineResult
     from lawdsl.pipelines.run import run_pipeline
     from lawdsl.reporting.pipeline_answers import show_pipeline_answers
@@ -160,8 +163,21 @@ def pipeline(
     )
 
 
-def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
-    """Print a pipeline and the inputs that it requires, as the result of the command."""
+def print_pipeline(
+    declared: Pipeline, command: str, warned: Sequence[Diagnostic], *, name: str, as_json: bool
+) -> int:
+    """Print a pipeline and the inputs that it requires, as the result of a command.
+
+    Args:
+        declared: the pipeline.
+        command: the name of the command.
+        warned: diagnostics.
+        name: the name or file of the pipeline, for the printed command.
+        as_json: whether to print JSON.
+
+    Returns:
+        The exit code.
+    """
     from lawdsl.language.pipeline_records import QuestionStep
     from lawdsl.language.printer import print_unit
     from lawdsl.reporting.pipelines import show_needs
@@ -188,12 +204,12 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
         "columns": declared.names,
     }
     return finish(
-        "pipeline",
+        command,
         result,
-        (),
+        warned,
         ok=True,
         as_json=as_json,
-        show=lambda: show_needs(declared, console()),
+        show=lambda: show_needs(declared, console(), name),
     )
 
 

@@ -1,4 +1,4 @@
-"""`lawdsl show`: a law or question -> its formula and derivatives, or its inputs."""
+"""`lawdsl show`: a law, question or pipeline -> its formula and derivatives, or its inputs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ def show(
     changes: LawChanges,
     as_json: bool,
 ) -> int:
-    """Print a law with its exact derivatives, or a question with its inputs.
+    """Print a law with its exact derivatives, or a question or pipeline with its inputs.
 
     LAW is the name of a shipped law, question or pipeline, or a file.
     """
     from lawdsl.language import library
 
-    if library.section_of(library.locate(law)) == "question":
-        if latex or changes:
-            raise click.UsageError("a question is shown as it is written")
+    section = library.section_of(library.locate(law))
+    if section in ("question", "pipeline") and (latex or changes):
+        raise click.UsageError(f"a {section} is shown as it is written")
+    if section == "pipeline":
+        from lawdsl.cli.pipeline import print_pipeline
+
+        pipeline, pipeline_warnings = library.pipeline(law)
+        return print_pipeline(pipeline, "show", pipeline_warnings, name=law, as_json=as_json)
+    if section == "question":
         from lawdsl.cli.solve import print_inputs
 
         question, question_warnings = library.question(law)

@@ -132,7 +132,9 @@ def bind(
     if run:
         table, more = rows_of_known_runs(table, run, drop_bad)
         dropped += more
+    unread: list[str] = []
     if drop_bad:
+        unread = [c for c in bound.values() if len(table) and not table.readable(c).any()]
         table, more = readable_rows(table, list(bound.values()))
         dropped += more
     values, problems, good = _values(law, table, bound, positive)
@@ -141,10 +143,10 @@ def bind(
         table = table.keep(good)
         values = {name: column[good] for name, column in values.items()}
         # those are about single rows, which are excluded; the others are about whole columns
-        problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109", "D0124")]
+        of_rows = [p for p in problems if p.code in ("D0107", "D0108", "D0109", "D0124")]
+        problems = [p for p in problems if p not in of_rows]
         if len(table) == 0 and not problems:
-            help = "correct the table: there is nothing left to use"
-            problems.append(Diagnostic("D0103", "every row is bad", place=table.name, help=help))
+            problems.append(_every_row_bad(table, unread, of_rows))
     if problems:
         raise LawdslError(problems)
     data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
@@ -324,6 +326,22 @@ def _values(
             lambda name, column: _allowed(law, name, column, positive),
         )
     return values, with_bad_lines(table, dimensions, problems), good
+
+
+def _every_row_bad(
+    table: Table, unread: Sequence[str], of_rows: Sequence[Diagnostic]
+) -> Diagnostic:
+    """The message where no row is left, with the reasons."""
+    reasons = [f"column {column} has no number" for column in unread]
+    reasons += [p.message for p in of_rows]
+    message = f"every row is bad{': ' if reasons else ''}{'; '.join(reasons)}"
+    # whatever else helps: there are no other rows to choose
+    helps = [part for p in of_rows for part in (p.help or "").split(", or ") if "percent" in part]
+    help = helps[0] if helps else "correct the table: there is nothing left to use"
+    # no single row: each is bad
+    _, column, name = (of_rows[0].place or "").partition(" column ") if of_rows else ("", "", "")
+    place = f"{table.name}{column}{name}"
+    return Diagnostic("D0103", message, place=place, help=help)
 
 
 def _allowed(law: Law, name: str, numbers: Array, positive: bool) -> Mask:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS
@@ -105,7 +106,8 @@ def _computed(table: Table, name: str, text: str) -> tuple[Any, str] | None:
     values = {n: table.numbers(n) for n in used}
     with np.errstate(all="ignore"):  # rows without a value are reported by the later checks
         cells = np.broadcast_to(_value(formula, values), (len(table),))
-    return to_arrow(np.ascontiguousarray(cells, dtype=np.float64)), unit
+    column = to_arrow(np.ascontiguousarray(cells, dtype=np.float64))
+    return pa.chunked_array([column]), unit  # like the columns of files
 
 
 def _check_columns(table: Table, name: str, source: str, unit: str, used: Iterable[str]) -> None:

@@ -126,6 +126,19 @@ RUNS: dict[str, Message] = {
         "A step predicts at a point beyond the last row of some group. Sums of powers say little there: "
         "run these groups as long as the others, or ask about a shorter training.",
     ),
+    "F0414": Message(
+        "a point far beyond the rows of a fit",
+        "A step predicts, or a question asks a fit, at more than 100 times the last row of a variable, or at less "
+        "than a hundredth of the first. No measurement says anything of that point, and the numbers that "
+        "follow from it are no results: the exit code is 1. Often an input is in another unit than the column.",
+    ),
+    "F0415": Message(
+        "an answer that the rows contradict",
+        "A `keep` decides for each row what a question decides by laws through all of them, from the same inputs. "
+        "Here a row beyond the answer meets all conditions, or a row before it does not. With intervals only "
+        "rows outside the interval count, without them those that are off by more than 1 %. The laws may be "
+        "wrong, or the noise of that row is large.",
+    ),
     "F0411": Message(
         "no row meets all conditions",
         "A `keep` leaves no row, so that later steps have nothing to fit. The notes say how many rows "

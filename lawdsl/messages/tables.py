@@ -332,4 +332,12 @@ TABLES: dict[str, Message] = {
         ),
         GOOD,
     ),
+    "D0145": Message(
+        "rows of equal settings that another column tells apart",
+        "Rows that are equal in all variables of the law of a step are repeated measurements to it, and what they "
+        "differ by is noise. Here a column that the step does not use explains most of these differences, as the "
+        "size of the model does where a table has curves of several sizes: the fit runs between them and describes "
+        "none. Run the pipeline for each value of the column with `--by COLUMN`, or for the rows of one with "
+        "`--where`. Columns of runs and of seeds are not meant.",
+    ),
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -13,7 +13,13 @@ from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.pipeline_records import Pipeline, PipelineStep
+from lawdsl.language.pipeline_records import (
+    AnyStep,
+    KeepStep,
+    Pipeline,
+    PipelineStep,
+    QuestionStep,
+)
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Symbol
 from lawdsl.law.law import Law
@@ -83,9 +89,25 @@ def pipeline_values(
         raise LawdslError(mistaken)
     problems = [*_unknown_settings(pipeline, setting_values), *_unknown_columns(pipeline, columns)]
     values, missing = _setting_values(pipeline, setting_values)
+    if not (problems or missing):
+        # before the fits, which take minutes
+        problems = [d for step in pipeline.every_step for d in _points_outside(step, values)]
     if problems or missing:
         raise LawdslError([*problems, *missing])
     return values
+
+
+def _points_outside(step: AnyStep, values: Mapping[str, float]) -> Iterator[Diagnostic]:
+    """Values behind `at` that are outside the domains of the law or the question of a step."""
+    if isinstance(step, KeepStep):
+        return
+    owner = step.question if isinstance(step, QuestionStep) else step.law
+    constants: dict[str, Value] = {name: Fraction(number) for name, number in values.items()}
+    point = {name: formula_value(formula, constants) for name, formula in step.point}
+    bounds: dict[str, Value] = {n: Fraction(x) for n, x in point.items() if math.isfinite(x)}
+    for name, number in point.items():
+        for d in _domain_violations(owner.symbols[name], number, bounds):
+            yield replace(d, message=f"{d.message} in `{owner.name}`")
 
 
 def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -> list[Diagnostic]:

@@ -13,6 +13,7 @@ from lawdsl.data.size_ranks import RankAgreement
 from lawdsl.data.table import Table
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.pipelines.extrapolations import is_far
 
 PIPELINE_SCHEMA = 1
 
@@ -128,6 +129,7 @@ class PipelineResult(Presented):
         together: `fits` combined into those of one law with index sets; None if they cannot be
             combined.
         drawn: for each of `fits` its parameters in all draws, shape (draws, parameters).
+        where: the conditions on the rows of the table, before the first step.
     """
 
     name: str
@@ -142,10 +144,14 @@ class PipelineResult(Presented):
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     together: Fits | None = field(default=None, repr=False)
     drawn: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    where: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether no group was excluded, and every last fit is trusted."""
+        """Whether no group was excluded, every last fit is trusted, and no step predicts far beyond its
+        rows."""
+        if is_far(self.diagnostics):
+            return False
         trusted = all(fit.verdict != "not trusted" for fit in self.fits)
         return trusted and not any(step.left_out for step in self.steps)
 
@@ -164,6 +170,7 @@ class PipelineResult(Presented):
             "schema": PIPELINE_SCHEMA,
             "pipeline": self.name,
             "data": self.data,
+            "where": list(self.where),
             "values": dict(self.values),
             "steps": steps,
             "fits": [fit.to_json() for fit in self.fits],

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
+from lawdsl.data.binding import chosen_rows
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import without_priors
 from lawdsl.fitting.options import FitOptions, check_level, check_seed, is_whole
@@ -22,8 +24,10 @@ from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.printer import print_unit
 from lawdsl.pipelines.branching.result import PipelineAnswers
 from lawdsl.pipelines.branching.run import run_branching
+from lawdsl.pipelines.extrapolations import extrapolation_warnings, extrapolations
 from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
 from lawdsl.pipelines.plan import step_tasks
+from lawdsl.pipelines.premises import once_each
 from lawdsl.pipelines.ranks import ranks_by_size
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 from lawdsl.pipelines.steps import Stage, run_step
@@ -46,6 +50,7 @@ def run_pipeline(
     *,
     settings: Mapping[str, float | Sequence[float]] | None = None,
     by: Sequence[str] = (),
+    where: str | Sequence[str] = (),
     draws: int = PIPELINE_DRAWS,
     level: float = 0.95,
     drop_bad: bool = False,
@@ -72,6 +77,7 @@ def run_pipeline(
         settings: values of its givens, in their units, and of its own settings or those of its
             laws; several values of one if only questions depend on it.
         by: columns of groups that all steps treat apart, such as the size of the model.
+        where: conditions on the rows of the table, "size = 1B", "step > 0", before the first step.
         draws: the number of draws of the noise; 0 for no intervals.
         level: the level of the intervals.
         drop_bad: exclude bad rows instead of refusing the table.
@@ -97,7 +103,7 @@ def run_pipeline(
     if declared.branches:
         answers = run_branching(
             declared,
-            read_table(table, bindings),
+            chosen_rows(read_table(table, bindings), as_texts(where), drop_bad)[0],
             settings or {},
             bindings,
             by,
@@ -105,10 +111,11 @@ def run_pipeline(
             level=level,
             options=FitOptions(seed=int(seed), drop_bad=drop_bad, progress=progress),
         )
-        return replace(answers, diagnostics=(*warnings, *answers.diagnostics))
+        diagnostics = (*warnings, *answers.diagnostics)
+        return replace(answers, diagnostics=diagnostics, where=as_texts(where))
     numbers = _single_values(declared, settings or {})
     values, tasks = step_tasks(declared, numbers, bindings)
-    step_table = read_table(table, bindings)
+    step_table, _ = chosen_rows(read_table(table, bindings), as_texts(where), drop_bad)
     step_table, long_bindings = long_table(tasks, step_table, bindings)
     if long_bindings != bindings:
         values, tasks = step_tasks(declared, numbers, long_bindings)
@@ -137,7 +144,7 @@ def run_pipeline(
     bootstrap = (
         propagate_noise(stages, draws, int(seed), progress) if draws and errors_known else None
     )
-    diagnostics = [*warnings, *unused, *_findings(stages, bootstrap, draws)]
+    diagnostics = once_each([*warnings, *unused, *_findings(stages, bootstrap, draws)])
     fits = _last_fits(stages[-1], bootstrap, level)
     return PipelineResult(
         name=declared.name,
@@ -152,9 +159,10 @@ def run_pipeline(
         failed=bootstrap.failed if bootstrap else 0,
         level=float(level),
         seed=int(seed),
-        diagnostics=tuple(diagnostics),
+        diagnostics=diagnostics,
         together=_combined_fits(stages[-1], fits),
         drawn=bootstrap.theta if bootstrap else (),
+        where=as_texts(where),
     )
 
 
@@ -193,6 +201,8 @@ def _findings(
 ) -> Iterator[Diagnostic]:
     """Warnings about the groups, the errors and the draws."""
     for stage in stages:
+        yield from stage.warnings
+        yield from _far_predictions(stage)
         yield from _excluded_groups(stage)
         yield from _parameters_on_bounds(stage)
     for stage in stages[:-1]:
@@ -211,6 +221,19 @@ def _findings(
         if group.fit is not None:
             where = ", ".join(f"{k} = {v}" for k, v in group.labels.items())
             yield from (replace(d, place=d.place or where) for d in group.fit.diagnostics)
+
+
+def _far_predictions(stage: Stage) -> Iterator[Diagnostic]:
+    """A warning where a step predicts far beyond its rows."""
+    subject = f"`{stage.task.law.name}` predicts"
+    found = [
+        e
+        for _, g in stage.fitted_groups
+        if g.point is not None and g.problem is not None
+        for e in extrapolations(subject, g.law, g.problem.columns, g.point[:, 0], g.labels)
+        if e.far
+    ]
+    yield from extrapolation_warnings(found, len(stage.groups), stage.table.name)
 
 
 def _excluded_groups(stage: Stage) -> Iterator[Diagnostic]:

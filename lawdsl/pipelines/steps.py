@@ -17,6 +17,7 @@ from lawdsl.pipelines.groups import GroupFit, fit_group, floor_errors, predictio
 from lawdsl.pipelines.parts import StepPart, step_parts
 from lawdsl.pipelines.plan import StepTask
 from lawdsl.pipelines.pooled_noise import shrink_variances
+from lawdsl.pipelines.premises import broken_premises, once_each
 from lawdsl.pipelines.step_tables import (
     ERROR_COLUMN,
     check_groups,
@@ -46,6 +47,7 @@ class Stage:
         scatter: the ratio of the variance of rows about the law to that of their errors; at least
             1, shape (groups,).
         output_table: the table of its predictions; None without predictions.
+        warnings: what its rows break that the law presupposes.
     """
 
     task: StepTask
@@ -57,6 +59,7 @@ class Stage:
     degrees_of_freedom: Array
     scatter: Array
     output_table: Table | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def fitted_groups(self) -> list[tuple[int, GroupFit]]:
@@ -124,6 +127,7 @@ def run_step(
         if options.progress is not None:
             options.progress(len(groups), len(grouped))
     stage = Stage(task, table, where, all_parts, tuple(groups), *_pooled_noise(groups))
+    stage = replace(stage, warnings=once_each(broken_premises(grouped)))
     if not stage.fitted_groups:
         raise LawdslError(_no_group_fitted(stage))
     return (

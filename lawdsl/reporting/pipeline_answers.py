@@ -35,7 +35,8 @@ def show_pipeline_answers(result: PipelineAnswers, out: Console, *, details: boo
     """
     from lawdsl.pipelines.branching.result import AnswersOfStep, FitsOfStep, RowsOfStep
 
-    title = f"{result.name} on {printable(result.data)}"
+    chosen = "".join(f", {text}" for text in result.where)
+    title = f"{result.name} on {printable(result.data + chosen)}"
     values = ", ".join(f"{name} = {_numbers(x)}" for name, x in result.values.items())
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
     for step in result.steps:

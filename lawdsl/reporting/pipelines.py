@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -21,18 +22,19 @@ MAX_GROUPS_SHOWN = 12  # groups of a step that are shown
 INTERVAL = "{:g} % interval"
 
 
-def show_needs(pipeline: Pipeline, out: Console) -> None:
+def show_needs(pipeline: Pipeline, out: Console, name: str) -> None:
     """Print a pipeline as written, and the command that runs it.
 
     Args:
         pipeline: the pipeline.
         out: where it is printed.
+        name: its name or file, for the command.
     """
     out.print(Text(printable_lines(pipeline.text.text)), end="")
     out.print()
     settings = " ".join(f"--set {symbol.name}=…" for symbol in pipeline.of_kind("given"))
     names = " ".join(f"{name}=COLUMN" for name in pipeline.names)
-    line = f"lawdsl pipeline {pipeline.name} TABLE {settings}".rstrip()
+    line = f"lawdsl pipeline {shlex.quote(name)} TABLE {settings}".rstrip()
     out.print(Text(line, style="bold"), soft_wrap=True)
     out.print(Text(f"columns of other names are bound by {names}"), soft_wrap=True)
 
@@ -45,7 +47,8 @@ def show_pipeline(result: PipelineResult, out: Console, *, details: bool = True)
         out: where they are printed.
         details: whether to print all steps, not only the last.
     """
-    title = f"{result.name} on {printable(result.data)}"
+    chosen = "".join(f", {text}" for text in result.where)
+    title = f"{result.name} on {printable(result.data + chosen)}"
     values = ", ".join(f"{name} = {number_text(x)}" for name, x in result.values.items())
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
     for step in result.steps if details else result.steps[-1:]:

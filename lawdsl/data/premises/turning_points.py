@@ -14,7 +14,7 @@ from lawdsl.core.enumerations import abridged
 from lawdsl.data.premises.column_roles import numbers_or_none
 from lawdsl.data.premises.rows import PremiseRows
 
-TURNING = frozenset(("cmr.general", "cmr.general_by_ratio", "cmr.ratio"))
+TURNING = frozenset(("cmr.general", "cmr.general_apart", "cmr.general_by_ratio", "cmr.ratio"))
 """Laws of turning points, or whose maximum is one."""
 MAX_NAMED = 4
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.pipeline_records import QuestionStep
 from lawdsl.language.printer import print_unit
 from lawdsl.pipelines.branching.draws_of_answers import (
@@ -19,6 +20,12 @@ from lawdsl.pipelines.branching.draws_of_answers import (
 )
 from lawdsl.pipelines.branching.fitted_steps import FittedGroup, FittedStep
 from lawdsl.pipelines.branching.step_rows import StepRows, one_row_per_group
+from lawdsl.pipelines.extrapolations import (
+    Extrapolation,
+    extrapolation_warnings,
+    extrapolations,
+)
+from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.inputs import symbol_values
 from lawdsl.solving.result import Answer
 from lawdsl.solving.solve import Asked
@@ -40,6 +47,7 @@ class AskedGroup:
         drawn: the only unknown in every draw, and what binds; None where it has no draws.
         reason: why there is no answer.
         rows: the positions of the rows of its first fit, in the table of that.
+        far: the points, far beyond the rows of a fit, at which the givens have it evaluated.
     """
 
     labels: Mapping[str, str]
@@ -49,6 +57,7 @@ class AskedGroup:
     drawn: DrawnAnswers | None = None
     reason: str = ""
     rows: Rows | None = None
+    far: tuple[Extrapolation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,12 +69,14 @@ class AskedStep:
         step: the step as declared.
         groups: the answers, for each combination of several values of its givens.
         handed_on: the table of its answers; None where there is none.
+        warnings: givens at which fits say nothing.
     """
 
     name: str
     step: QuestionStep
     groups: tuple[AskedGroup, ...]
     handed_on: StepRows | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def ask(
@@ -97,7 +108,14 @@ def ask(
     for group in first.groups:
         fits = {use: _matching(group, fits_of) for use, fits_of in uses.items()}
         groups += [_asked_of(step, group, fits, given, level, seed) for given in points]
-    return AskedStep(step.name, step, tuple(groups), _answers_table(step, first, groups, columns))
+    far = [e for group in groups for e in group.far]
+    return AskedStep(
+        step.name,
+        step,
+        tuple(groups),
+        _answers_table(step, first, groups, columns),
+        tuple(extrapolation_warnings(far, len(groups), first.source.table.name)),
+    )
 
 
 def _matching(group: FittedGroup, step: FittedStep) -> FittedGroup | None:
@@ -157,7 +175,35 @@ def _asked_of(
     found = {u.name: u.value for u in answer.unknowns} if answer.ok else {}
     if not found and estimate is not None:
         found = {name: float(estimate.values[0])}
-    return AskedGroup(labels, given, answer, found, drawn, _reason(answer, found), group.rows)
+    return AskedGroup(
+        labels,
+        given,
+        answer,
+        found,
+        drawn,
+        _reason(answer, found),
+        group.rows,
+        tuple(_far_points(formulated, symbols, used, labels)),
+    )
+
+
+def _far_points(
+    formulated: FormulatedQuestion,
+    symbols: Mapping[sp.Symbol, float],
+    used: Mapping[str, FittedGroup],
+    labels: Mapping[str, str],
+) -> Iterator[Extrapolation]:
+    """The variables of fits that the givens alone place far beyond the fitted rows."""
+    inputs = zip(formulated.law_inputs, formulated.law_input_values(symbols), strict=True)
+    for law_input, number in inputs:
+        use, fit = law_input.source.use, used[law_input.source.use]
+        point = [
+            number if q.name == law_input.quantity.name else math.nan for q in fit.law.variables
+        ]
+        if fit.problem is not None and not math.isnan(number):
+            subject = f"`{formulated.question.name}` asks `{use}`"
+            found = extrapolations(subject, fit.law, fit.problem.columns, point, labels)
+            yield from (e for e in found if e.far)
 
 
 def _reason(answer: Answer, found: Mapping[str, float]) -> str:

@@ -14,7 +14,6 @@ from lawdsl.pipelines.branching.result import (
 )
 
 MAX_UNANSWERED = 0.05  # share of the draws: if more have no answer, there is a warning
-BEYOND = 1.05  # times the last row: a prediction further out is extrapolated
 IMPROBABLE = 4.0  # scatter that is reported where no test was possible
 
 
@@ -54,20 +53,6 @@ def _of_fits(step: FitsOfStep, place: str) -> Iterator[Diagnostic]:
             message = f"rows of `{name}` lie {times:.2g} times as far from it as their errors explain{where}"
             help = f"`{step.law}` may be wrong here: intervals include that scatter, not its cause"
             yield Diagnostic("F0410", message, "warning", place=place, help=help)
-        yield from _beyond_rows(step, group, name, where, place)
-
-
-def _beyond_rows(
-    step: FitsOfStep, group: FitOfGroup, name: str, where: str, place: str
-) -> Iterator[Diagnostic]:
-    """A warning where a law of one variable predicts beyond its rows."""
-    if group.curve is None or not step.at:
-        return
-    at, last = step.at[step.variables[0]], max(group.curve.x)
-    if at > BEYOND * last:
-        message = f"`{name}` predicts at {step.variables[0]} = {at:g}, and its rows end at {last:g}{where}"
-        help = "its curve is extrapolated: measure up to there, or ask for less"
-        yield Diagnostic("F0413", message, "warning", place=place, help=help)
 
 
 def _scatters(group: FitOfGroup) -> bool:

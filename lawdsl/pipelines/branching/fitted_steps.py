@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.intervals.prediction_errors import problem_at
 from lawdsl.fitting.options import FitOptions
@@ -29,9 +30,11 @@ from lawdsl.language.printer import print_unit
 from lawdsl.law.law import Law
 from lawdsl.pipelines.bootstrap_fits import refit_from_several, refit_rows
 from lawdsl.pipelines.branching.step_rows import StepRows, one_row_per_group
+from lawdsl.pipelines.extrapolations import extrapolation_warnings, extrapolations
 from lawdsl.pipelines.groups import floor_errors, prediction_point
 from lawdsl.pipelines.parts import StepPart, step_parts
 from lawdsl.pipelines.plan import StepTask
+from lawdsl.pipelines.premises import broken_premises, once_each
 from lawdsl.pipelines.step_tables import column_factor, conditions_of, labels_of, split_into_groups
 from lawdsl.pipelines.steps import run_step
 
@@ -135,6 +138,7 @@ class FittedStep:
         where: the conditions, in the columns of the table.
         groups: the groups.
         handed_on: its predictions; None without a point.
+        warnings: what its rows break that the law presupposes, and predictions beyond them.
     """
 
     name: str
@@ -143,6 +147,7 @@ class FittedStep:
     where: tuple[str, ...]
     groups: tuple[FittedGroup, ...]
     handed_on: StepRows | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def fit_measurements(
@@ -184,7 +189,8 @@ def fit_measurements(
                 )
                 fitted = replace(fitted, refitted=refitted)
         groups.append(fitted)
-    return _with_predictions(FittedStep(name, stage.task, source, stage.where, tuple(groups)))
+    step = FittedStep(name, stage.task, source, stage.where, tuple(groups), None, stage.warnings)
+    return _with_predictions(step)
 
 
 def _inside(problem: Problem, theta: Array, bounds: Sequence[str]) -> list[Array]:
@@ -239,12 +245,17 @@ def fit_computed(
             name, task, source, where, (FittedGroup(law, {}, empty, left_out=reason),)
         )
     rng = np.random.default_rng(seed)
-    groups = []
     # rows that a law cannot take, such as a turning point at 0, are left out
-    for part in step_parts(task, source.table, where, drop_bad=True):
-        for rows in split_into_groups(task, source.table, part.positions):
-            groups.append(_fit_group(task, part, rows, source, options, rng, bool(draws)))
-    return _with_predictions(FittedStep(name, task, source, where, tuple(groups)))
+    grouped = [
+        (part, rows)
+        for part in step_parts(task, source.table, where, drop_bad=True)
+        for rows in split_into_groups(task, source.table, part.positions)
+    ]
+    groups = tuple(
+        _fit_group(task, part, rows, source, options, rng, bool(draws)) for part, rows in grouped
+    )
+    warnings = once_each(broken_premises(grouped))
+    return _with_predictions(FittedStep(name, task, source, where, groups, None, warnings))
 
 
 def _fit_group(
@@ -418,6 +429,19 @@ def _with_predictions(step: FittedStep) -> FittedStep:
         columns[step.task.column(variable)] = np.full(len(used), number)
     # in the units of the law, whatever those of the table
     table = one_row_per_group(step.source.table, [g.rows for g in used], columns, units)
+    beyond = [
+        e
+        for g in used
+        if g.problem is not None and g.point is not None
+        for e in extrapolations(
+            f"`{step.name or law.name}` predicts", law, g.problem.columns, g.point[:, 0], g.labels
+        )
+    ]
+    warnings = extrapolation_warnings(beyond, len(step.groups), step.source.table.name)
     draws_of = {} if any(d is None for d in drawn) else {output: np.array(drawn).T}
     labels = tuple(g.labels for g in used)
-    return replace(step, handed_on=StepRows(table, labels, draws_of, output))
+    return replace(
+        step,
+        handed_on=StepRows(table, labels, draws_of, output),
+        warnings=(*step.warnings, *warnings),
+    )

@@ -11,6 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
 from lawdsl.pipelines.branching.step_rows import KeptRow
+from lawdsl.pipelines.extrapolations import is_far
 
 ANSWERS_SCHEMA = 1
 Ends = tuple[float, float]
@@ -184,6 +185,7 @@ class PipelineAnswers(Presented):
         level: the level of the intervals.
         seed: the seed of starts and draws.
         diagnostics: warnings.
+        where: the conditions on the rows of the table, before the first step.
     """
 
     name: str
@@ -196,10 +198,14 @@ class PipelineAnswers(Presented):
     level: float
     seed: int
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    where: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether every group has a fit, and every question an answer, or the proof of none."""
+        """Whether every group has a fit, every question an answer, or the proof of none, and no law is
+        evaluated far beyond its rows."""
+        if is_far(self.diagnostics):
+            return False
         for step in self.steps:
             if isinstance(step, AnswersOfStep):
                 if any(g.status in ("", "undecided") for g in step.groups):
@@ -231,6 +237,7 @@ class PipelineAnswers(Presented):
             "pipeline": self.name,
             "title": self.title,
             "data": self.data,
+            "where": list(self.where),
             "by": list(self.by),
             "values": dict(self.values),
             "steps": steps,

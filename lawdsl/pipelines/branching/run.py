@@ -22,12 +22,14 @@ from lawdsl.language.pipeline_records import (
     QuestionStep,
 )
 from lawdsl.pipelines.branching.asked_steps import AskedStep, ask
+from lawdsl.pipelines.branching.contradictions import contradictions
 from lawdsl.pipelines.branching.describe import answers_of_step, fits_of_step
 from lawdsl.pipelines.branching.findings import findings
 from lawdsl.pipelines.branching.fitted_steps import FittedStep, fit_computed, fit_measurements
 from lawdsl.pipelines.branching.result import PipelineAnswers, RowsOfStep, StepOfPipeline
 from lawdsl.pipelines.branching.step_rows import StepRows, changes, kept_rows
 from lawdsl.pipelines.plan import comparison_value, formula_value, pipeline_values, step_task
+from lawdsl.pipelines.premises import once_each
 
 SEED_STEP = 0x51ED  # apart from the seeds of starts
 
@@ -78,7 +80,13 @@ def run_branching(
         draws=draws,
         level=float(level),
         seed=options.seed,
-        diagnostics=(*runner.warnings, *findings(steps, table.name)),
+        diagnostics=once_each(
+            [
+                *runner.warnings,
+                *findings(steps, table.name),
+                *contradictions(pipeline, steps, columns, table.name),
+            ]
+        ),
     )
 
 
@@ -148,10 +156,12 @@ class _Runner:
                 yield partial(_itself, result)
             elif isinstance(step, QuestionStep):
                 asked = self._ask(step, level)
+                self.warnings += asked.warnings
                 handed_on = asked.handed_on
                 yield partial(answers_of_step, asked, level)
             else:
                 fitted = self._fit(step, number)
+                self.warnings += fitted.warnings
                 if step.name:
                     self.fitted[step.name] = fitted
                 handed_on = fitted.handed_on
