@@ -86,6 +86,15 @@ def test_a_prediction_is_the_median_and_the_spread_is_that_of_the_members(tmp_pa
     assert part.out_of_bag > part.error
 
 
+@pytest.mark.parametrize(("kind", "codes"), [("bag:5", ["F0172"]), ("subbag:5", [])])
+def test_members_with_too_few_rows_are_reported(tmp_path: Path, kind: str, codes: list[str]):
+    x = np.linspace(0, 1, 5)
+    text = LINE.replace("L = ", "parameter c, d\nL = c*x^2 + d*x^3 + ")
+    noise = 0.01 * np.random.default_rng(0).normal(size=5)
+    ensemble = lawdsl.fit_ensemble(law_file(tmp_path, text), {"x": x, "L": 1 + x + noise}, kind)
+    assert [d.code for d in ensemble.diagnostics if d.code == "F0172"] == codes
+
+
 def test_the_same_seed_gives_the_same_ensemble_and_another_one_another(tmp_path: Path):
     law, done = law_file(tmp_path, LINE), []
 

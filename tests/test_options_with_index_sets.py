@@ -56,6 +56,7 @@ NOT_TAKEN = {
     ("pipeline", "--by"): "of a pipeline, whatever its laws",
     ("pipeline", "--level"): "of a pipeline, whatever its laws",
     ("pipeline", "--plot"): "of a pipeline, whatever its laws",
+    ("pipeline", "--where"): "rows of a table, whatever the laws: tests/test_run_pipeline.py",
 }
 
 B = "runs.csv 'r=r_*' 'L=L_*' -q"  # bindings of the table

@@ -311,6 +311,12 @@ FITS: dict[str, Message] = {
         "value from any start, and the ensemble has fewer members. Samples without replacement "
         "(subbag) have more different rows than those with it (bag, boost).",
     ),
+    "F0172": Message(
+        "members of an ensemble that have too few rows",
+        "Samples with replacement (bag, boost) leave out about a third of the rows. Members with fewer "
+        "different rows than parameters have no unique optimum. Samples without replacement (subbag), "
+        "more rows or a law with fewer parameters help.",
+    ),
     "F0156": Message(
         "a method of intervals that the loss does not allow",
         "The losses `absolute` and `quantile` have a kink at 0 in place of a curvature. Their "

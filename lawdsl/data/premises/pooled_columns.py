@@ -35,7 +35,8 @@ def pooled_column_findings(rows: PremiseRows) -> list[Diagnostic]:
     """A warning (D0145) if a column beside those of the law explains most of the differences between
     rows of equal settings.
 
-    The test is an F test of the values of the column, in three parts along the curve, at 1e-6. Columns of runs and of seeds are left out.
+    The test is an F test of the values of the column, in three parts along the curve, at 1e-6.
+    Columns of runs and of seeds are left out.
 
     Args:
         rows: the rows.

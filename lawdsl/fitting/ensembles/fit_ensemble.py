@@ -88,6 +88,7 @@ def ensemble_with(law: Law, table: Any, kind: EnsembleKind, options: FitOptions)
     single = fit_with(law, table, replace(options, progress=None))
     fits = single.parts if isinstance(single, Fits) else (single,)
     parts: list[EnsemblePart] = []
+    scarce, members_fitted = 0, 0
     progress, total = options.progress, kind.members * len(fits)
     for number, (task, fit) in enumerate(zip(_tasks(law, table, options), fits, strict=True)):
         done = iter(range(number * kind.members + 1, total + 1))
@@ -98,11 +99,22 @@ def ensemble_with(law: Law, table: Any, kind: EnsembleKind, options: FitOptions)
 
         members = _fit_members(task, objective, kind, options, report)
         parts.append(_part(task, kind, fit, members))
+        scarce += int(np.sum(np.count_nonzero(members.counts, axis=1) < members.theta.shape[1]))
+        members_fitted += len(members.theta)
     failed = sum(part.failed for part in parts)
     if failed > MAX_FAILED_SHARE * total:
         message = f"the law could not be fitted to {failed:,} of {total:,} samples of the rows"
         help = "use --ensemble subbag, whose samples have more different rows, or measure more"
         notes.append(Diagnostic("F0171", message, "warning", help=help))
+    if scarce > MAX_FAILED_SHARE * members_fitted:
+        message = (
+            f"{scarce:,} of {members_fitted:,} members are fitted to fewer different rows than the law "
+            "has parameters: they pass through their rows, and are arbitrary elsewhere"
+        )
+        help = (
+            "measure more, or use subbag, whose samples have more different rows, or a smaller law"
+        )
+        notes.append(Diagnostic("F0172", message, "warning", help=help))
     return Ensemble(kind.name, kind.members, options.seed, single, tuple(parts), tuple(notes))
 
 

@@ -170,6 +170,8 @@ def _gauss_newton(problem: Problem, u: Array) -> Array | None:
     r, slopes = problem.residuals_and_slopes(u[None])
     if not (np.all(np.isfinite(slopes)) and np.all(np.isfinite(r))):
         return None
+    if slopes.shape[1] < slopes.shape[2]:
+        return None  # fewer rows than parameters: many steps have the same objective
     # columns of length 1, since the test of the triangular factor below is absolute
     scale = np.linalg.norm(slopes[0], axis=0)
     if not np.all(scale > 0):
