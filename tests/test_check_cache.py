@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lawdsl.cli import cli
+from lawdsl.core import entry_cache
 from lawdsl.law.law import Law
 from lawdsl.proof import Check, check as checking
 
@@ -87,3 +89,23 @@ def test_a_damaged_entry_and_an_undecided_claim_are_decided_again(
     for _ in range(2):
         assert "UNDECIDED" in run("kinked.law")
     assert len(decided) == 4
+
+
+def test_another_version_of_the_algebra_decides_again(
+    folder: Path, decided: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    run("half.law")
+    other = folder / "sympy.py"
+    other.write_text("", encoding="utf-8")
+    spec = entry_cache.find_spec
+    monkeypatch.setattr(
+        entry_cache,
+        "find_spec",
+        lambda name: spec_from_file_location(name, other) if name == "sympy" else spec(name),
+    )
+    entry_cache._made_by.cache_clear()
+    try:
+        run("half.law")
+    finally:
+        entry_cache._made_by.cache_clear()
+    assert decided == ["half", "half"]

@@ -7,8 +7,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from lawdsl.core.user_cache import user_cache
 
 MAX_BYTES = 2**22  # of an entry; laws have some kilobytes
 PACKAGE = Path(__file__).parent.parent
+LIBRARIES = ("sympy", "flint", "mpmath", "numpy")  # what verdicts and derivatives come from
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,17 @@ def _sha256(text: str) -> str:
 
 @cache
 def _made_by(entries: EntryCache) -> tuple[str, ...]:
-    """The version, and the sizes and times of the files of the code: a change of the code in a checkout
-    makes new entries, although the version stays the same.
+    """The version, and the sizes and times of the files of the code and of the libraries of algebra: a
+    change of the code in a checkout or another library makes new entries, although the version stays
+    the same.
     """
     states = []
+    for library in LIBRARIES:
+        spec = find_spec(library)  # does not import it
+        if spec is not None and spec.origin is not None:
+            with contextlib.suppress(OSError):
+                state = os.stat(spec.origin)
+                states.append((library, state.st_size, state.st_mtime_ns))
     for folder in entries.folders:
         for file in sorted((PACKAGE / folder).glob("*.py")):
             with contextlib.suppress(OSError):

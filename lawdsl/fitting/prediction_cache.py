@@ -16,7 +16,15 @@ from lawdsl.fitting.ready_law import ready, with_ready_law
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.storage import NO_FIT, content_of
 
-FOLDERS = ("core", "language", "law", "compiling", "fitting", "fitting/preparation")
+FOLDERS = (
+    "core",
+    "language",
+    "language/instances",
+    "law",
+    "compiling",
+    "fitting",
+    "fitting/preparation",
+)
 CACHE = EntryCache("predictions", 1, FOLDERS)
 MAX_ENTRIES = 256  # beyond these the oldest are removed
 
