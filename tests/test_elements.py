@@ -384,7 +384,7 @@ def test_labels_that_are_no_names_stand_in_quotes_or_not(tmp_path, options, held
 def test_a_bound_of_a_label_in_quotes_is_left_out_and_added():
     law = lawdsl.load("mixing.m4").without("c[C4 en] >= 0").with_bound("k['a=b'] < 2")
     assert [each.text for each in law.declarations.elements] == [
-        'c["C4 en"] without >= 0',
+        'without c["C4 en"] >= 0',
         'k["a=b"] < 2',
     ]
 

@@ -28,7 +28,7 @@ def test_random_texts_end_in_no_fault_and_take_little_time_and_memory(tmp_path: 
 
 
 def test_random_laws_are_checked_and_most_reach_a_verdict(tmp_path: Path):
-    printed = campaign(tmp_path, "check", 5)
+    printed = campaign(tmp_path, "check", 10)
 
     assert "0 fault, 0 hang, 0 memory, 0 death" in printed
     assert "outcomes: check " in printed  # the most frequent one comes first

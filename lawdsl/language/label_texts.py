@@ -21,7 +21,7 @@ _ELEMENT_TEXT = re.compile(rf"\s*\w+\s*\[{_SUBSCRIPT}(?:,{_SUBSCRIPT})*\]\s*")
 _ELEMENT = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
 _NOT_NAMES = keywords.KEYWORDS | set(keywords.SECTIONS)
 _TOGETHER = r""""[^"]*"|'[^']*'|\[(?:"[^"]*"|'[^']*'|[^\]"'])*\]"""
-INDEXED_NAME = re.compile(r"""(\w+)\[((?:"(?:[^"]|"")*"|[^\[\]"])+)\]""")
+INDEXED_NAME = re.compile(r"""(\w+)\[((?:"(?:[^"]|"")*+"|[^\[\]"])++)\]""")
 """The name of an element within a text: `t[github, web]`."""
 LEFT_SIDE = re.compile(r"""[^=\[]*(?:\[(?:"[^"]*"|'[^']*'|[^\]"'])*\]\s*)?(?==)""")
 """The text before an equals sign, which may stand in a label, too."""

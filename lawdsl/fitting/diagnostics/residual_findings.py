@@ -137,7 +137,10 @@ def _rounding_findings(problem: Problem, view: ResidualView, runs: Runs) -> list
     row_steps = steps / np.abs(target) if view.log else steps
     if problem.weights is not None:
         row_steps = row_steps * np.sqrt(problem.weights[view.rows])
-    share = float(np.mean(row_steps**2)) / 12 / (float(np.sum(view.projected**2)) / view.dof)
+    variance = float(np.sum(view.projected**2)) / view.dof
+    if not variance > 0:
+        return []  # the law passes through every row
+    share = float(np.mean(row_steps**2)) / 12 / variance
     if share < MIN_ROUNDING_SHARE:
         return []
     message = (
