@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,8 @@ def test_random_laws_are_checked_and_most_reach_a_verdict(tmp_path: Path):
     printed = campaign(tmp_path, "check", 10)
 
     assert "0 fault, 0 hang, 0 memory, 0 death" in printed
-    assert "outcomes: check " in printed  # the most frequent one comes first
+    verdicts = re.findall(r"check (?:proved|refuted|conditional|undecided) (\d+)", printed)
+    assert sum(map(int, verdicts)) > 10 / 2
 
 
 @pytest.mark.slow
