@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -233,3 +234,17 @@ def value(row: Printed) -> float:
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.law}-{k}" for k, row in enumerate(ROWS)])
 def test_the_printed_number_follows(row: Printed):
     assert value(row) == pytest.approx(row.number, rel=row.within)
+
+
+def test_more_experts_help_at_the_best_size_of_a_budget_and_not_at_every_size():
+    """With the coefficients of Ludziejewski et al., Table 3, as docs/findings.md says."""
+    law = lawdsl.load("moe.joint")
+    expression = law.expression.xreplace({law.symbols[n]: sp.Float(v) for n, v in JOINT.items()})
+    loss = sp.lambdify([law.symbols[name] for name in "NDE"], expression, "numpy")
+    experts = np.array([1.0, 4.0, 16.0, 32.0])
+    few = loss(3e9, 1e9, experts)
+    assert few[[0, 3]] == pytest.approx([2.859, 2.878], abs=5e-4) and np.all(np.diff(few) > 0)
+    sizes = np.geomspace(1e6, 1e12, 2000)
+    for budget in (1e18, 1e20, 1e22):
+        best = [np.min(loss(sizes, budget / 6 / sizes, e)) for e in experts]
+        assert np.all(np.diff(best) < 0)

@@ -43,7 +43,7 @@ subject to k*N*D = C  "compute"
 """
 
 NEXT_COMMANDS = {"law": "check", "question": "solve", "pipeline": "pipeline"}
-"""Kind of file -> the command that takes it."""
+"""Kind of file -> the command that takes it, and without inputs prints those it needs."""
 
 
 @click.command("new")
@@ -121,7 +121,10 @@ def new(
     write(path, text)
     warnings = list(draft.warnings) if draft else []
     if name in library.shipped(kind):
-        message = f"`{name}` is the name of a shipped {kind}, which it will hide in this folder"
+        message = (
+            f"`{name}` is also the name of a shipped {kind}: commands take that one for the name, and "
+            "files in this folder that are built on it take this one"
+        )
         warnings.append(Diagnostic("L0313", message, "warning", place=str(path)))
     commands = _next_commands(path, source, draft, kind)
     return finish(

@@ -13,7 +13,7 @@ from lawdsl.data.table import Table, bad_rows
 
 Mask = NDArray[np.bool_]
 
-SILENT_SUM_ERROR = 1e-6  # largest |sum - 1| that raises no warning
+SILENT_SUM_ERROR = 1e-5  # largest |sum - 1| that raises no warning: shares of six decimals
 MAX_SUM_ERROR = 0.02  # |sum - 1| up to which shares are accepted, as rounded ones
 
 

@@ -76,6 +76,7 @@ class Score:
     fitted: int
     error: Array
     relative: Array
+    alone: Array
     inside: NDArray[np.bool_]
     inside_with_error: NDArray[np.bool_]
     verdict: str
@@ -241,6 +242,7 @@ def score(name: str, part: Part) -> Score | str:
         len(rows[law.output]),
         off,
         off / measured,
+        np.abs(fit.predict(points) - measured) / measured,
         inside[0],
         inside[1],
         fit.verdict,
@@ -262,8 +264,10 @@ def show(table: PublicTable, parts: list[Part]) -> None:
     held_out = sum(int(part.held_out.sum()) for part in parts)
     print(f"\n### {table.name}\n")
     print(f"{rows} rows, {held_out} held out: {table.held_out}.\n")
-    print("| law | parameters | error | relative | inside | with the law's error | trusted |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| law | parameters | error | relative | law alone | inside | with the law's error | trusted |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     complete = {name: scores for name, scores in found.items() if name not in failed}
     for name, scores in sorted(complete.items(), key=lambda item: mean(item[1], "relative")):
         inside, with_error = (
@@ -272,7 +276,7 @@ def show(table: PublicTable, parts: list[Part]) -> None:
         trusted = sum(x.verdict == "trusted" for x in scores)
         print(
             f"| `{name}` | {scores[0].parameters} | {mean(scores, 'error'):.4f} "
-            f"| {100 * mean(scores, 'relative'):.2f} % | {inside} | {with_error} "
+            f"| {100 * mean(scores, 'relative'):.2f} % | {100 * mean(scores, 'alone'):.2f} % | {inside} | {with_error} "
             f"| {trusted} of {len(scores)} |"
         )
     for name, reason in failed.items():
