@@ -205,7 +205,8 @@ def test_the_time_limit_counts_all_processes():
 
 WAITS_OR_FAILS = """import sys, time
 if sys.stdin.read() == "wait":
-    time.sleep(3600)
+    time.sleep(60)
+    sys.exit("was not ended")
 sys.exit("no such thing")
 """
 

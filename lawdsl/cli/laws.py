@@ -144,8 +144,8 @@ def laws_of_family(family: str, path: str, given: Mapping[str, str] | None = Non
     for each in ready:
         by_output.setdefault(each.output, []).append(each.law)
     if len(by_output) > 1:
-        found = "; ".join(f"{column} by {', '.join(names)}" for column, names in by_output.items())
-        message = f"the laws of the family {family} predict different columns: {found}"
+        listed = "; ".join(f"{column} by {', '.join(names)}" for column, names in by_output.items())
+        message = f"the laws of the family {family} predict different columns: {listed}"
         raise click.UsageError(f"{message}. Name those of one column instead of --family")
     return [each.law for each in ready]
 

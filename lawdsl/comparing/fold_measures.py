@@ -121,24 +121,24 @@ class MeasuredRows:
         measures = self.measures
         rest = measures.table.keep(~np.isin(measures.table.rows, self._unread(held_out)))
         labels = sorted({x for by_label in measures.all_rows.values.values() for x in by_label})
-        told: Measured | None = None
+        measured: Measured | None = None
         try:
-            told = measures.of_table(rest) if len(rest) else None
+            measured = measures.of_table(rest) if len(rest) else None
         except LawdslError:
             single = [label for label in labels if self._tells(rest, label)]
-            told = measures.of_table(self._of(rest, single)) if single else None
-        if told is None:
+            measured = measures.of_table(self._of(rest, single)) if single else None
+        if measured is None:
             return measures.all_rows, frozenset(labels)
-        values = {name: dict(by_label) for name, by_label in told.values.items()}
+        values = {name: dict(by_label) for name, by_label in measured.values.items()}
         lacking = {x for x in labels if any(x not in values[name] for name in values)}
         for label in sorted(lacking):
             try:
-                own = measures.of_table(self._of(measures.table, [label]), told.points)
+                own = measures.of_table(self._of(measures.table, [label]), measured.points)
             except LawdslError:
                 own = measures.all_rows
             for name, by_label in values.items():
                 by_label[label] = own.values[name][label]
-        return replace(told, values=values), frozenset(lacking)
+        return replace(measured, values=values), frozenset(lacking)
 
     def _of(self, table: Table, labels: Sequence[str]) -> Table:
         """The rows of some labels."""

@@ -20,6 +20,8 @@ from lawdsl.core.user_cache import user_cache
 
 MAX_BYTES = 2**22  # of an entry; laws have some kilobytes
 PACKAGE = Path(__file__).parent.parent
+LAW_FOLDERS = ("core", "language", "language/instances", "law", "compiling")
+"""The folders of the code from which a text becomes a compiled law."""
 LIBRARIES = ("sympy", "flint", "mpmath", "numpy")  # what verdicts and derivatives come from
 
 

@@ -2,7 +2,8 @@
 
 Brent's method: parabolas through the three best points, golden sections where these do not help (Brent
 (1973), Algorithms for Minimization without Derivatives, chapter 5). The steps are those of SciPy's
-`minimize_scalar(method="bounded")`, whose import takes as long as a fit.
+`minimize_scalar(method="bounded")`, and a test compares them; importing that takes 0.15 s of CPU time in each
+command (`python -X importtime -c "import scipy.optimize"`).
 """
 
 from __future__ import annotations

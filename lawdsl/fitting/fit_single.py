@@ -6,7 +6,7 @@ fit, and decide the law's claims for the fitted values.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -216,7 +216,7 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, best, on_bound, is_undetermined)
-    uncertainty = _without_ends(uncertainty, {n for n in undetermined if n in bounds})
+    uncertainty = uncertainty.without({n for n in undetermined if n in bounds})
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
     )
@@ -433,15 +433,7 @@ def _without_conditional_ends(
     record = uncertainty.intervals
     if not fitted.on_bound or method_of(record.method).on_bounds or not weak_parameters(fitted):
         return uncertainty
-    return _without_ends(uncertainty, weak)
-
-
-def _without_ends(uncertainty: IntervalEstimate, names: Container[str]) -> IntervalEstimate:
-    """The intervals without those of some parameters."""
-    record = uncertainty.intervals
-    errors = {name: x for name, x in record.errors.items() if name not in names}
-    ends = {name: x for name, x in record.ends.items() if name not in names}
-    return replace(uncertainty, intervals=replace(record, errors=errors, ends=ends))
+    return uncertainty.without(weak)
 
 
 def _fixed_parameters(task: FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:

@@ -11,21 +11,12 @@ from __future__ import annotations
 
 import contextlib
 
-from lawdsl.core.entry_cache import EntryCache
+from lawdsl.core.entry_cache import LAW_FOLDERS, EntryCache
 from lawdsl.fitting.ready_law import ready, with_ready_law
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.storage import NO_FIT, content_of
 
-FOLDERS = (
-    "core",
-    "language",
-    "language/instances",
-    "law",
-    "compiling",
-    "fitting",
-    "fitting/preparation",
-)
-CACHE = EntryCache("predictions", 1, FOLDERS)
+CACHE = EntryCache("predictions", 1, (*LAW_FOLDERS, "fitting", "fitting/preparation"))
 MAX_ENTRIES = 256  # beyond these the oldest are removed
 
 

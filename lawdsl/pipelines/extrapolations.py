@@ -14,8 +14,8 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-BEYOND = 1.05  # times the last row: a prediction further out is extrapolated
-FAR = 100.0  # times the last row, or below the first: nothing that rows say reaches there
+NEAR_FACTOR = 1.05  # times the last row: a prediction further out is extrapolated
+FAR_FACTOR = 100.0  # times the last row, or below the first: nothing that rows say reaches there
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Extrapolation:
     @property
     def far(self) -> bool:
         """Whether the rows say nothing of the point."""
-        return self.times >= FAR
+        return self.times >= FAR_FACTOR
 
 
 def extrapolations(
@@ -65,27 +65,27 @@ def extrapolations(
     """
     where = ", ".join(f"{n} = {x}" for n, x in labels.items())
     for q, column, number in zip(law.variables, columns, point, strict=True):
-        found = Extrapolation(
+        extrapolation = Extrapolation(
             subject, q.name, float(number), float(np.min(column)), float(np.max(column)), where
         )
-        if found.value > BEYOND * found.high or found.far:
-            yield found
+        if extrapolation.value > NEAR_FACTOR * extrapolation.high or extrapolation.far:
+            yield extrapolation
 
 
 def extrapolation_warnings(
-    found: Sequence[Extrapolation], groups: int, place: str
+    points: Sequence[Extrapolation], groups: int, place: str
 ) -> Iterator[Diagnostic]:
     """A warning for each point, whatever the number of groups: F0414 where it is far, else F0413.
 
     Args:
-        found: the points of a step.
+        points: those of a step.
         groups: the number of groups of the step.
         place: the name of the table.
     """
-    points: dict[tuple[str, str, float], list[Extrapolation]] = {}
-    for each in found:
-        points.setdefault((each.subject, each.variable, each.value), []).append(each)
-    for several in points.values():
+    alike: dict[tuple[str, str, float], list[Extrapolation]] = {}
+    for each in points:
+        alike.setdefault((each.subject, each.variable, each.value), []).append(each)
+    for several in alike.values():
         furthest = max(several, key=lambda e: e.times)
         above = furthest.value > furthest.high
         end = f"end at {furthest.high:g}" if above else f"begin at {furthest.low:g}"
@@ -114,6 +114,6 @@ def extrapolation_warnings(
         )
 
 
-def is_far(found: Sequence[Diagnostic]) -> bool:
+def is_far(diagnostics: Sequence[Diagnostic]) -> bool:
     """Whether some warning is about a point of which the rows say nothing."""
-    return any(d.code == "F0414" for d in found)
+    return any(d.code == "F0414" for d in diagnostics)

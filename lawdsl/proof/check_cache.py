@@ -14,16 +14,12 @@ from dataclasses import fields
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, Span, Text
-from lawdsl.core.entry_cache import EntryCache
+from lawdsl.core.entry_cache import LAW_FOLDERS, EntryCache
 from lawdsl.language.symbols import Declarations
 from lawdsl.proof.verdict import Check, Verdict
 
 FOLDERS = (
-    "core",
-    "language",
-    "language/instances",
-    "law",
-    "compiling",
+    *LAW_FOLDERS,
     "proof",
     "proof/signs",
     "proof/rules",

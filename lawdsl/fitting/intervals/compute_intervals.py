@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from importlib import import_module
 
@@ -48,6 +49,12 @@ class IntervalEstimate:
     covariance: Covariance | None
     lower: Array | None
     notes: tuple[Diagnostic, ...]
+
+    def without(self, names: Container[str]) -> IntervalEstimate:
+        """The same without the standard errors and intervals of some parameters."""
+        errors = {name: x for name, x in self.intervals.errors.items() if name not in names}
+        ends = {name: x for name, x in self.intervals.ends.items() if name not in names}
+        return replace(self, intervals=replace(self.intervals, errors=errors, ends=ends))
 
 
 def intervals(

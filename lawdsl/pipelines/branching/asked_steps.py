@@ -232,8 +232,8 @@ def _far_points(
         ]
         if fit.problem is not None and not math.isnan(number):
             subject = f"`{formulated.question.name}` asks `{use}`"
-            found = extrapolations(subject, fit.law, fit.problem.columns, point, labels)
-            yield from (e for e in found if e.far)
+            points = extrapolations(subject, fit.law, fit.problem.columns, point, labels)
+            yield from (e for e in points if e.far)
 
 
 def _disagreement(answer: Answer, name: str, certified: float, estimate: float) -> str:
@@ -241,8 +241,8 @@ def _disagreement(answer: Answer, name: str, certified: float, estimate: float) 
     if answer.status in CERTIFIED:
         if math.isclose(estimate, certified, rel_tol=AGREEMENT_RTOL, abs_tol=AGREEMENT_ATOL):
             return ""
-        found = "none" if math.isnan(estimate) else f"{name} = {estimate:.6g}"
-        return f"a search over draws finds {found} where the answer is {name} = {certified:.6g}"
+        result = "none" if math.isnan(estimate) else f"{name} = {estimate:.6g}"
+        return f"a search over draws finds {result} where the answer is {name} = {certified:.6g}"
     if answer.status == "infeasible" and not math.isnan(estimate):
         return f"a search over draws finds {name} = {estimate:.6g} where no choice is feasible"
     if answer.status == "unbounded" and math.isfinite(estimate) and estimate != 0:
