@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.meant_units import dimension_of, same_prefix
 from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
 from lawdsl.data.bad_lines import with_bad_lines
@@ -39,11 +38,7 @@ from lawdsl.data.weights_and_runs import (
 from lawdsl.law.quantities import unit_text
 
 if TYPE_CHECKING:
-    import sympy as sp
-
     from lawdsl.law.law import Bound, Law, Quantity
-else:
-    sp = lazy_module("sympy")
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -395,15 +390,14 @@ def _contradicted_property(
 
 def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
     """For each bound of a variable the mask of rows that satisfy it, and the message for others."""
-    # 17 digits represent a float64 exactly
-    settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
+    settings = {s.name: s.value for s in law.settings if s.value is not None}
     checks = []
     for b in q.bounds:
-        limit = float(b.limit.xreplace(settings))
+        limit = b.at(settings)
         unit = f" {unit_text(q.unit)}" if q.unit else ""
-        bound_text = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
+        bound_text = b.text if b.number is not None else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {bound_text}"
-        change = f"change the setting: {_extending_option(b, numbers)}" if b.limit.is_Symbol else ""
+        change = f"change the setting: {_extending_option(b, numbers)}" if b.name is not None else ""
         largest = np.max(numbers[np.isfinite(numbers)], initial=0.0)
         if b.relation in ("<=", "<") and limit == 1 and 5 <= largest <= 100:
             change = f"divide percentages by 100: bind `{q.name}={q.name}/100`"

@@ -33,19 +33,6 @@ Unit = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
-class ReadyLimit:
-    """A number that bounds a domain, in place of a SymPy number."""
-
-    value: float
-    is_number = True
-    is_Symbol = False
-
-    def xreplace(self, values: Mapping[Any, Any]) -> float:
-        """The number, which depends on no setting."""
-        return self.value
-
-
-@dataclass(frozen=True)
 class ReadyBound:
     """One relation of a domain, with its limit as a number and as the law writes it."""
 
@@ -53,10 +40,11 @@ class ReadyBound:
     number: float
     text: str
 
-    @property
-    def limit(self) -> ReadyLimit:
-        """The limit."""
-        return ReadyLimit(self.number)
+    name = None  # it is no setting
+
+    def at(self, settings: Mapping[str, float]) -> float:
+        """The limit, which depends on no setting."""
+        return self.number
 
 
 @dataclass(frozen=True)
@@ -163,7 +151,7 @@ def ready(fit: Fit) -> dict[str, Any] | None:
     variables = tuple(
         ReadyVariable(
             q.name,
-            tuple(ReadyBound(b.relation, float(b.limit), b.text) for b in q.bounds),
+            tuple(ReadyBound(b.relation, b.at({}), b.text) for b in q.bounds),
             q.unit,
             q.is_share,
         )
@@ -179,7 +167,7 @@ def ready(fit: Fit) -> dict[str, Any] | None:
 
 
 def _can_be_ready(fit: Fit, law: Law) -> bool:
-    numbers = [b.limit for q in law.variables for b in q.bounds]
+    numbers = [b.number for q in law.variables for b in q.bounds]
     names = tuple(q.name for q in law.parameters)
     return (
         law.declarations.schema is None
@@ -187,7 +175,7 @@ def _can_be_ready(fit: Fit, law: Law) -> bool:
         and not law.priors
         and fit.priors is None
         and (fit.spread is None or fit.spread.names == names)
-        and all(x.is_number and math.isfinite(float(x)) for x in numbers)
+        and all(x is not None and math.isfinite(x) for x in numbers)
     )
 
 

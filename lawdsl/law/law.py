@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-
-import sympy as sp
+from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound, leave_out
@@ -22,6 +22,7 @@ from lawdsl.language.elements import without_elements
 from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied, without_bounds
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
+from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels, general
 from lawdsl.language.keywords import did_you_mean
@@ -31,9 +32,6 @@ from lawdsl.language.printer import print_formula
 from lawdsl.language.priors import with_priors
 from lawdsl.language.resolver import Claim, Declarations, Objective
 from lawdsl.language.symbols import Prior
-from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
-from lawdsl.law.from_sympy import text_of_expression
-from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
 from lawdsl.law.published_values import expanded
 from lawdsl.law.quantities import (
     Bound as Bound,
@@ -42,6 +40,16 @@ from lawdsl.law.quantities import (
     check_finite,
     unit_text as unit_text,
 )
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from lawdsl.law import algebra, from_sympy, indexed
+else:  # they take longer to load than most commands, and what is not asked for needs none of them
+    sp = lazy_module("sympy")
+    algebra = lazy_module("lawdsl.law.algebra")
+    from_sympy = lazy_module("lawdsl.law.from_sympy")
+    indexed = lazy_module("lawdsl.law.indexed")
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +101,7 @@ class Law(Presented, Exportable):
                 number outside the range of float64 (E0204), variables that are not known or not in
                 the expression (E0203), or a name that a law cannot have.
         """
-        text = text_of_expression(expression, variables, name)
+        text = from_sympy.text_of_expression(expression, variables, name)
         declarations, _ = library.declared(Text(f"{name}.law", text), Path())
         return cls(declarations)
 
@@ -148,12 +156,16 @@ class Law(Presented, Exportable):
         return replace(self, declarations=instantiated(declared, instance, given), root=None)
 
     @cached_property
-    def general(self) -> IndexedAlgebra[Law]:
+    def _grounded(self) -> tuple[Grounding, Law]:
+        """A law with index sets, in which each index serves as its own label, without them."""
+        ground = general(self.declarations)
+        return ground, replace(self, declarations=written_out(ground), root=None)
+
+    @cached_property
+    def general(self) -> indexed.IndexedAlgebra[Law]:
         """The algebra of a law with index sets, in which each index serves as its own label."""
-        with bounded(self.declarations):
-            ground = general(self.declarations)
-            grounded = replace(self, declarations=written_out(ground), root=None)
-            return indexed_algebra(ground, grounded)
+        with algebra.bounded(self.declarations):
+            return indexed.indexed_algebra(*self._grounded)
 
     @cached_property
     def sample(self) -> Law:
@@ -238,8 +250,8 @@ class Law(Presented, Exportable):
         # symbols are added while the table is in use: a domain may refer only to names declared
         # before it, and its sign determines the assumptions of the next symbol
         table: dict[str, sp.Symbol] = {}
-        build, names = ExpressionBuilder(self, frozenset(), {}, table), self._names
-        with bounded(self.declarations):
+        build, names = algebra.ExpressionBuilder(self, frozenset(), {}, table), self._names
+        with algebra.bounded(self.declarations):
             for symbol in self.declarations.symbols.values():
                 if symbol.kind in ("variable", "parameter", "setting", "let"):
                     table[symbol.name] = sp.Symbol(symbol.name, **names.assumptions(symbol, build))
@@ -279,7 +291,7 @@ class Law(Presented, Exportable):
             KeyError: a name that the law does not have.
         """
         if self.indexed:
-            with bounded(self.declarations):
+            with algebra.bounded(self.declarations):
                 return self.general.derivative(*names)
         # a let is a variable here, so it must not be expanded
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
@@ -287,8 +299,8 @@ class Law(Presented, Exportable):
         assert formula is not None
         expression = self.to_sympy(formula, opaque) if opaque else self.expression
         symbols = [self.symbols[n] for n in names]
-        with bounded(self.declarations):
-            return derivative(expression, *symbols)
+        with algebra.bounded(self.declarations):
+            return algebra.derivative(expression, *symbols)
 
     def to_sympy(
         self,
@@ -303,8 +315,8 @@ class Law(Presented, Exportable):
             opaque: lets that stay symbols instead of being expanded.
             extra: name that a claim introduces -> its symbol; missing ones are added.
         """
-        build = ExpressionBuilder(self, frozenset(opaque), {} if extra is None else extra)
-        with bounded(self.declarations):
+        build = algebra.ExpressionBuilder(self, frozenset(opaque), {} if extra is None else extra)
+        with algebra.bounded(self.declarations):
             return build(formula)
 
     def with_settings(self, /, **values: float) -> Law:
@@ -466,15 +478,19 @@ class Law(Presented, Exportable):
 
     def _quantities(self, kind: str) -> tuple[Quantity, ...]:
         if self.indexed:
-            quantities = self.general.law._quantities(kind)
+            ground, law = self._grounded
             # remainders of sums are variables of the grounded law only
-            return tuple(q for q in quantities if q.name not in self.general.rests)
-        names = self._names
+            return tuple(q for q in law._quantities(kind) if q.name not in ground.rests)
+        names, symbols = self._names, self.declarations.symbols.values()
+        others = {s.name for s in symbols if s.kind in ("variable", "parameter", "setting")}
         return tuple(
-            names.quantity(s, self.symbols[s.name], self.to_sympy)
-            for s in self.declarations.symbols.values()
+            names.quantity(s, partial(self._symbol, s.name), self.to_sympy, others)
+            for s in symbols
             if names.kind(s) == kind
         )
+
+    def _symbol(self, name: str) -> sp.Symbol:
+        return self.symbols[name]
 
     def latex(self) -> str:
         """The law as LaTeX: `L = …`, and the definitions that it needs below it."""

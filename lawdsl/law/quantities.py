@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.lazy_modules import lazy_module
-from lawdsl.language.constants import value
+from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.printer import print_formula, print_unit
 from lawdsl.language.symbols import Symbol
-from lawdsl.language.tree import Formula, UnitOf
+from lawdsl.language.tree import Formula, Name, UnitOf
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -24,11 +27,59 @@ else:
 
 @dataclass(frozen=True)
 class Bound:
-    """One relation of a domain: `symbol relation limit`, e.g. C > C0."""
+    """One relation of a domain: `symbol relation limit`, e.g. C > C0.
+
+    Attributes:
+        relation: one of > >= < <=.
+        text: the limit as the law writes it.
+        build: the function that returns the limit in SymPy, which is not loaded before.
+        exact: the limit, where it is a rational number; None otherwise, or if it is not known.
+        name: the limit, where it is a variable, setting or parameter; None otherwise.
+    """
 
     relation: str
-    limit: sp.Expr
     text: str
+    build: Callable[[], sp.Expr] = field(compare=False, repr=False)
+    exact: Fraction | None = None
+    name: str | None = None
+
+    @classmethod
+    def of(cls, relation: str, limit: sp.Expr, text: str) -> Bound:
+        """The bound with a limit that is an expression already.
+
+        Args:
+            relation: one of > >= < <=.
+            limit: the limit.
+            text: the limit in the spelling of the language.
+        """
+        exact = Fraction(int(limit.p), int(limit.q)) if limit.is_Rational else None
+        return cls(relation, text, lambda: limit, exact)
+
+    @cached_property
+    def limit(self) -> sp.Expr:
+        """The limit as an expression."""
+        return self.build()
+
+    @cached_property
+    def number(self) -> float | None:
+        """The limit as a number; None where it depends on settings or parameters."""
+        if self.exact is not None or self.name is not None:
+            return None if self.exact is None else float(self.exact)
+        return float(self.limit) if self.limit.is_number else None
+
+    def at(self, settings: Mapping[str, float]) -> float:
+        """The limit as a number at values of the settings, which it may depend on.
+
+        Args:
+            settings: setting -> its value.
+        """
+        if self.exact is not None:
+            return float(self.exact)
+        if self.name in settings:
+            return settings[self.name]
+        # 17 digits represent a float64 exactly
+        symbols = (s for s in self.limit.free_symbols if s.name in settings)
+        return float(self.limit.xreplace({s: sp.Float(settings[s.name], 17) for s in symbols}))
 
     @property
     def strict(self) -> bool:
@@ -40,6 +91,16 @@ class Bound:
         """Whether it is a lower bound."""
         return self.relation.startswith(">")
 
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether the limit is known to be 0 or more."""
+        return self.exact >= 0 if self.exact is not None else bool(self.limit.is_nonnegative)
+
+    @property
+    def is_nonpositive(self) -> bool:
+        """Whether the limit is known to be 0 or less."""
+        return self.exact <= 0 if self.exact is not None else bool(self.limit.is_nonpositive)
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -47,7 +108,7 @@ class Quantity:
 
     Attributes:
         name: as declared.
-        symbol: its SymPy symbol.
+        build: the function that returns its SymPy symbol.
         bounds: the bounds of its domain; empty if it is unbounded.
         unit: as (unit name, power) pairs, or None.
         doc: the author's description.
@@ -55,11 +116,16 @@ class Quantity:
     """
 
     name: str
-    symbol: sp.Symbol
+    build: Callable[[], sp.Symbol] = field(compare=False, repr=False)
     bounds: tuple[Bound, ...]
     unit: tuple[tuple[str, int], ...] | None
     doc: str | None
     value: float | None = None
+
+    @cached_property
+    def symbol(self) -> sp.Symbol:
+        """Its SymPy symbol."""
+        return self.build()
 
     @property
     def domain(self) -> str:
@@ -71,8 +137,14 @@ class Quantity:
     @property
     def is_share(self) -> bool:
         """Whether its domain lies within [0, 1]."""
-        lower = any(b.lower and b.limit.is_nonnegative for b in self.bounds)
-        return lower and any(not b.lower and (b.limit <= 1) == True for b in self.bounds)  # noqa: E712
+        lower = any(b.lower and b.is_nonnegative for b in self.bounds)
+        return lower and any(not b.lower and _is_at_most_one(b) for b in self.bounds)
+
+
+def _is_at_most_one(bound: Bound) -> bool:
+    if bound.exact is not None:
+        return bound.exact <= 1
+    return bool((bound.limit <= 1) == True)  # noqa: E712
 
 
 @dataclass(frozen=True)
@@ -99,31 +171,42 @@ class Names:
         number = value(symbol.formula) if symbol.formula else None
         return self.values.get(symbol.name, None if number is None else float(number))
 
-    def quantity(self, symbol: Symbol, sympy_symbol: sp.Symbol, build: Build) -> Quantity:
+    def quantity(
+        self,
+        symbol: Symbol,
+        sympy_symbol: Callable[[], sp.Symbol],
+        build: Build,
+        others: Collection[str],
+    ) -> Quantity:
         """The record of a variable, setting or parameter.
 
         Args:
             symbol: the declared name.
-            sympy_symbol: its SymPy symbol.
+            sympy_symbol: the function that returns its SymPy symbol.
             build: the conversion of formulas to SymPy.
+            others: the names of all variables, settings and parameters.
         """
-        bounds = () if self.kind(symbol) == "setting" else tuple(self.bounds(symbol, build))
+        is_setting = self.kind(symbol) == "setting"
+        bounds = () if is_setting else tuple(self.bounds(symbol, build, others))
         unit = symbol.unit.factors if symbol.unit else None
         return Quantity(symbol.name, sympy_symbol, bounds, unit, symbol.doc, self.value(symbol))
 
-    def bounds(self, symbol: Symbol, build: Build) -> Iterator[Bound]:
+    def bounds(self, symbol: Symbol, build: Build, others: Collection[str]) -> Iterator[Bound]:
         """The bounds of a name. A removed bound with a positive limit leaves `> 0`.
 
         Args:
             symbol: the declared name.
             build: the conversion of formulas to SymPy.
+            others: the names of all variables, settings and parameters.
         """
         for relation, limit in symbol.bounds:
-            expression = build(limit)
+            name = limit.text if isinstance(limit, Name) and limit.text in others else None
+            text = print_formula(limit)
+            bound = Bound(relation, text, partial(build, limit), _exact(limit), name)
             if not self._is_dropped(symbol, relation, limit):
-                yield Bound(relation, expression, print_formula(limit))
-            elif relation.startswith(">") and expression.is_positive and expression != 0:
-                yield Bound(">", sp.S.Zero, "0")
+                yield bound
+            elif bound.lower and bound.limit.is_positive and bound.limit != 0:
+                yield Bound(">", "0", lambda: sp.S.Zero, Fraction(0))
 
     def assumptions(self, symbol: Symbol, build: Build) -> dict[str, bool]:
         """The assumptions of a SymPy symbol: real, and the sign that its domain implies.
@@ -158,6 +241,14 @@ class Names:
 
     def _is_dropped(self, symbol: Symbol, relation: str, limit: Formula) -> bool:
         return f"{symbol.name} {relation} {print_formula(limit)}" in self.dropped
+
+
+def _exact(limit: Formula) -> Fraction | None:
+    """A limit that is a rational number; None for any other."""
+    with contextlib.suppress(Undefined, TooLarge):
+        number = value(limit)
+        return number if isinstance(number, Fraction) else None
+    return None
 
 
 def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:

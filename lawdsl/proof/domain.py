@@ -113,14 +113,14 @@ def last_shares(law: Law) -> list[str]:
 def _stated(law: Law, name: str) -> Iterator[Bound]:
     """The bounds that are declared for a let; only shares have any."""
     for relation, limit in law.declarations.symbols[name].bounds:
-        yield Bound(relation, law.to_sympy(limit), print_formula(limit))
+        yield Bound.of(relation, law.to_sympy(limit), print_formula(limit))
 
 
 def _conditions(law: Law, claim: Claim | None) -> dict[str, list[Bound]]:
     bounds: dict[str, list[Bound]] = {}
     for name, relations in claim.conditions if claim else ():
         for relation, limit in relations:
-            bound = Bound(relation, law.to_sympy(limit), print_formula(limit))
+            bound = Bound.of(relation, law.to_sympy(limit), print_formula(limit))
             bounds.setdefault(tree.name_of(name), []).append(bound)
     return bounds
 
@@ -266,9 +266,9 @@ class _BoxBuilder:
         self.variables.add(symbol)
         plain = [b for b in bounds if not b.limit.free_symbols - set(self.settings)]
         if sign.within(Sign.NONNEGATIVE):
-            plain.append(Bound(">" if sign == Sign.POSITIVE else ">=", sp.S.Zero, "0"))
+            plain.append(Bound.of(">" if sign == Sign.POSITIVE else ">=", sp.S.Zero, "0"))
         elif sign.within(Sign.NONPOSITIVE):
-            plain.append(Bound("<" if sign == Sign.NEGATIVE else "<=", sp.S.Zero, "0"))
+            plain.append(Bound.of("<" if sign == Sign.NEGATIVE else "<=", sp.S.Zero, "0"))
         self.ranges[symbol], fact = _range(symbol, plain, self.settings)
         if fact:
             self.facts[symbol] = fact

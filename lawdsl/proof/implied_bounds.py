@@ -58,7 +58,7 @@ def implied_bounds(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
 
 def _bound(relation: str, number: Fraction, strict: int) -> Bound:
     limit = sp.Rational(number.numerator, number.denominator)
-    return Bound(relation if strict else f"{relation}=", limit, text(limit))
+    return Bound.of(relation if strict else f"{relation}=", limit, text(limit))
 
 
 def _difference(symbol: sp.Symbol, bound: Bound) -> Difference | None:
@@ -99,7 +99,7 @@ def _as_bound(symbol: sp.Symbol, relation: Relation) -> Bound:
     lower = relation.positive.coeff(symbol) == 1
     limit = symbol - relation.positive if lower else relation.positive + symbol
     sign = (">" if lower else "<") + ("" if relation.strict else "=")
-    return Bound(sign, limit, text(limit))
+    return Bound.of(sign, limit, text(limit))
 
 
 def _exclusion_text(bounds: list[tuple[sp.Symbol, Bound]]) -> str:

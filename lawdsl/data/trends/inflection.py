@@ -177,7 +177,7 @@ def only_share_variable(law: Law, slope: Slope) -> Quantity | None:
 
 def _is_share(q: Quantity) -> bool:
     """Whether the domain of a variable is within [0, 1]."""
-    limits = [(b.lower, float(b.limit)) for b in q.bounds if b.limit.is_number]
+    limits = [(b.lower, b.number) for b in q.bounds if b.number is not None]
     return any(low and limit >= 0 for low, limit in limits) and any(
         not low and limit <= 1 for low, limit in limits
     )

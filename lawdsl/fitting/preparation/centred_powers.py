@@ -29,7 +29,7 @@ from lawdsl.law.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 
-SIGN_TEXT = {1: Bound(">", sp.S.Zero, "0"), -1: Bound("<", sp.S.Zero, "0")}
+SIGN_TEXT = {1: Bound.of(">", sp.S.Zero, "0"), -1: Bound.of("<", sp.S.Zero, "0")}
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def _with_sign(p: Quantity, sign: int) -> Quantity:
     sign *= _sign(p)
     assumed = "positive" if sign > 0 else "negative"
     symbol = sp.Symbol(p.name, real=True, **{assumed: True})
-    return replace(p, symbol=symbol, bounds=(SIGN_TEXT[sign],))
+    return replace(p, build=lambda: symbol, bounds=(SIGN_TEXT[sign],))
 
 
 def _log_mean(law: Law, base: sp.Expr, columns: Array) -> float | None:
