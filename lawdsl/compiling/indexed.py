@@ -7,6 +7,7 @@ b) adds v̄·df/da to ā (Griewank and Walther (2008), Evaluating Derivatives, c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,12 +24,12 @@ from lawdsl.language.constants import literal
 from lawdsl.language.instances.instance import IndexValue
 from lawdsl.language.pieces import Condition
 from lawdsl.language.tree import Formula
-from lawdsl.law.functions import CONSTANTS
 
 Array = NDArray[np.float64]
 # operation, positions of its arguments, and its data: a number, a leaf or axes
 Step = tuple[str, tuple[int, ...], object]
 
+NUMBERS = {"pi": math.pi, "oo": math.inf}
 VALUES = {name: value_in(ARRAYS, name) for name in FUNCTIONS}
 EXTREMUM_UFUNCS = {"min": np.minimum, "max": np.maximum}
 
@@ -71,8 +72,8 @@ class StepBuilder:
         match node:
             case tree.Number(text):
                 return self.add("number", (), float(literal(text)))
-            case tree.Name(text) if text in CONSTANTS:
-                return self.add("number", (), float(CONSTANTS[text]))
+            case tree.Name(text) if text in NUMBERS:
+                return self.add("number", (), NUMBERS[text])
             case tree.Name(text):
                 return self._named(text, (), bindings)
             case tree.Element(name, subscripts):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Term = tuple[int, int]  # positions of the parameter that multiplies (or NO_FACTOR) and of an output
 Sum = tuple[Term, ...]
 
+MAX_HESSIAN_PARAMETERS = 40  # the number of second derivatives grows with the square
 NO_FACTOR = -1  # stands for the position of a parameter where no parameter multiplies
 
 

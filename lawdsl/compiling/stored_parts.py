@@ -1,6 +1,6 @@
 """Parts of a compiled law <-> plain data, for files; what is read is checked, and nothing of it is executed.
 
-Only values and gradients are stored, without Hessians. Constants become float64, as arrays use them:
+Values and gradients are stored, and Hessians where they are needed. Constants become float64, as arrays use them:
 a stored law has the same values, to the last digit, as the one that it was made from.
 """
 
@@ -21,18 +21,20 @@ ARITIES = {"power": (2, 2), CHOICE: (3, 3)} | dict.fromkeys(
 """Operation -> least and largest number of arguments; other operations have one."""
 
 
-def plain_parts(parts: Parts) -> dict[str, Any]:
+def plain_parts(parts: Parts, second: bool = False) -> dict[str, Any]:
     """A compiled law as plain data.
 
     Args:
         parts: the law.
+        second: whether with the second derivatives.
     """
     return {
-        "tapes": [_plain_tape(tape) for tape in parts.tapes[:2]],
+        "tapes": [plain_tape(tape) for tape in parts.tapes[: 3 if second else 2]],
         "offset": parts.offset,
         "columns": parts.columns,
         "gradient": parts.gradient,
         "linear": parts.linear,
+        "hessian": parts.hessian if second else None,
     }
 
 
@@ -47,7 +49,8 @@ def parts_of_plain(content: Any, variables: int, parameters: int) -> Parts:
         ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form, an
             unknown operation, or a position that does not exist.
     """
-    one, two = (_tape(tape, variables + parameters) for tape in content["tapes"])
+    tapes = [tape_of_plain(tape, variables + parameters) for tape in content["tapes"]]
+    one, two, three = tapes if len(tapes) == 3 else (*tapes, tapes[1])
     linear = tuple(_position(k, parameters) for k in content["linear"])
     offset = _sum(content["offset"], linear, len(one.outputs))
     columns = tuple(_sum(terms, linear, len(one.outputs)) for terms in content["columns"])
@@ -56,10 +59,25 @@ def parts_of_plain(content: Any, variables: int, parameters: int) -> Parts:
         raise ValueError(
             "not one column for each linear parameter, or one slope for each parameter"
         )
-    return Parts((one, two, two), offset, columns, gradient, None, variables, linear)
+    hessian = None
+    if content["hessian"] is not None:
+        hessian = tuple(
+            (
+                _position(k, parameters),
+                _position(other, parameters),
+                _sum(terms, linear, len(three.outputs)),
+            )
+            for k, other, terms in content["hessian"]
+        )
+    return Parts((one, two, three), offset, columns, gradient, hessian, variables, linear)
 
 
-def _plain_tape(tape: Tape) -> dict[str, Any]:
+def plain_tape(tape: Tape) -> dict[str, Any]:
+    """A tape as plain data.
+
+    Args:
+        tape: the tape.
+    """
     steps = (
         [s.op, float(s.value) if s.op == "constant" else s.value, s.arguments]  # type: ignore[arg-type]
         for s in tape.instructions
@@ -67,7 +85,16 @@ def _plain_tape(tape: Tape) -> dict[str, Any]:
     return {"instructions": list(steps), "outputs": tape.outputs}
 
 
-def _tape(content: Any, inputs: int) -> Tape:
+def tape_of_plain(content: Any, inputs: int) -> Tape:
+    """Rebuild a tape from the plain data of `plain_tape`.
+
+    Args:
+        content: from a file that anybody may have written.
+        inputs: how many values it takes.
+
+    Raises:
+        ValueError, TypeError, LookupError, AttributeError: data of another form.
+    """
     listed = content["instructions"]
     if type(listed) is not list or len(listed) > MAX_INSTRUCTIONS:
         raise ValueError("no list of instructions")

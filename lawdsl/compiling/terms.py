@@ -13,14 +13,12 @@ from collections.abc import Iterable, Sequence
 
 import sympy as sp
 
-from lawdsl.compiling.instructions import NO_FACTOR, Parts, Sum
+from lawdsl.compiling.instructions import MAX_HESSIAN_PARAMETERS, NO_FACTOR, Parts, Sum
 from lawdsl.compiling.tape import FiniteLog, compile_tape
 from lawdsl.law.algebra import derivative
 from lawdsl.law.functions import BY_ROW, without_impulses
 
-__all__ = ["MAX_HESSIAN_PARAMETERS", "NO_FACTOR", "Parts", "Sum", "parts_of"]
-
-MAX_HESSIAN_PARAMETERS = 40  # the number of second derivatives grows with the square
+__all__ = ["NO_FACTOR", "Parts", "Sum", "parts_of"]
 
 
 def parts_of(

@@ -397,7 +397,9 @@ def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str
         unit = f" {unit_text(q.unit)}" if q.unit else ""
         bound_text = b.text if b.number is not None else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {bound_text}"
-        change = f"change the setting: {_extending_option(b, numbers)}" if b.name is not None else ""
+        change = (
+            f"change the setting: {_extending_option(b, numbers)}" if b.name is not None else ""
+        )
         largest = np.max(numbers[np.isfinite(numbers)], initial=0.0)
         if b.relation in ("<=", "<") and limit == 1 and 5 <= largest <= 100:
             change = f"divide percentages by 100: bind `{q.name}={q.name}/100`"

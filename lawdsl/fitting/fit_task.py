@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.data.binding import Runs
 from lawdsl.data.default_runs import bind_with_runs, requested_runs
 from lawdsl.data.read import Table
@@ -21,7 +23,6 @@ from lawdsl.fitting.diagnostics.residuals import are_mostly_copies
 from lawdsl.fitting.intervals.compute_intervals import check_method
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.penalty import Penalty
-from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import (
     prepare,
     symmetries_of,
@@ -37,6 +38,11 @@ from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.preparation import parameter_choice
+else:  # algebra, which few laws need here
+    parameter_choice = lazy_module("lawdsl.fitting.preparation.parameter_choice")
 
 Array = NDArray[np.float64]
 
@@ -152,7 +158,7 @@ def fit_task(
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     chosen_parameter = None
     if objective.choice is not None:
-        criterion = choice_criterion(law, problem, objective.choice)
+        criterion = parameter_choice.choice_criterion(law, problem, objective.choice)
         chosen_parameter = ChosenParameter.of(criterion, prepared, problem)
         law = LawChanges.of(
             fix={chosen_parameter.criterion.choice.name: chosen_parameter.value}

@@ -10,15 +10,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.recent import Recent
+from lawdsl.core.records import read, to_plain
+from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, algebra_of
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.law.law import Law
-from lawdsl.proof.box import settings_sign
-from lawdsl.proof.check import check
-from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
+
+if TYPE_CHECKING:
+    from lawdsl.proof import box, check, decide
+else:  # proofs, which are not needed for values at which the claims were decided before
+    box = lazy_module("lawdsl.proof.box")
+    check = lazy_module("lawdsl.proof.check")
+    decide = lazy_module("lawdsl.proof.decide")
 
 FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
 # and on all claims of a law, which may have many labels: those not reached are undecided
@@ -39,15 +47,32 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
     """
     if not law.claims:
         return ()
+    return algebra_of(law, "certificates", sorted(values.items())).get(
+        "certificates",
+        lambda: _decided(law, values),
+        _plain_certificates,
+        lambda content: read(tuple[Certificate, ...], content),
+    )
+
+
+def _plain_certificates(found: tuple[Certificate, ...]) -> Any:
+    """Certificates as plain data; what a faster machine might decide is not kept."""
+    if any(certificate.verdict == "undecided" for certificate in found):
+        return NOT_KEPT
+    return to_plain(found)
+
+
+def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
+    """The certificates of the claims, by proofs."""
     proved = _proved_for_all(law)
     if proved and not _is_inside(law, values):
         proved = frozenset()
-    found = {k: Certificate(claim_text(law.claims[k]), "certified") for k in proved}
+    found = {k: Certificate(decide.claim_text(law.claims[k]), "certified") for k in proved}
     others = [k for k in range(len(law.claims)) if k not in proved]
     if others:
         claims = tuple(law.claims[k] for k in others)
         rest = replace(law, declarations=replace(law.declarations, claims=claims))
-        decided = check(
+        decided = check.check(
             rest, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS
         ).claims
         found |= dict(zip(others, map(_certificate, decided), strict=True))
@@ -76,7 +101,7 @@ def _proved_for_all(law: Law) -> frozenset[int]:
         return frozenset()
     kept.fits += 1
     if kept.fits == 2:
-        decided = check(law, seconds=FITTED_CLAIM_SECONDS, total=PROOF_SECONDS).claims
+        decided = check.check(law, seconds=FITTED_CLAIM_SECONDS, total=PROOF_SECONDS).claims
         kept.positions = frozenset(k for k, v in enumerate(decided) if v.verdict == "proved")
     return kept.positions
 
@@ -89,7 +114,7 @@ def _is_inside(law: Law, values: Mapping[str, float]) -> bool:
         return False
     exact = {symbol: Fraction(repr(float(x))) for symbol, x in known.items()}
     return all(
-        settings_sign(exact, (q.symbol - b.limit) * (1 if b.lower else -1)) == 1
+        box.settings_sign(exact, (q.symbol - b.limit) * (1 if b.lower else -1)) == 1
         for q in law.parameters
         for b in q.bounds
     )
@@ -145,5 +170,15 @@ def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -
 
 def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
     """The bounds of parameters under which a claim is proved."""
-    claim = next(c for c in law.claims if claim_text(c) == text)
-    return check_claim(law, claim).remedy
+    return algebra_of(law).get(
+        f"bounds that enforce {text}",
+        lambda: _found_bounds(law, text),
+        lambda found: list(found) if found else NOT_KEPT,
+        lambda content: read(tuple[str, ...], content),
+    )
+
+
+def _found_bounds(law: Law, text: str) -> tuple[str, ...]:
+    """The same, by a proof."""
+    claim = next(c for c in law.claims if decide.claim_text(c) == text)
+    return decide.check_claim(law, claim).remedy

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy as sp
 
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FixedParameter, Intervals, Parameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    import sympy as sp
+else:
+    sp = lazy_module("sympy")
 
 # numbers of a parameter between its value and each end, and how far those towards infinity go
 POINTS, FAR = 33, 1e6
@@ -24,9 +30,9 @@ def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParame
         law: a law with fixed or tied parameters.
         values: parameter name -> fitted value.
     """
-    point = _point(law, values)
     values_of_fixed = {}
     ties, fixed = law.ties, law.fixed
+    point = _point(law, values) if ties else {}
     for name in law.declarations.symbols:
         if name in ties:
             number = float(law.to_sympy(tree.Name(name)).xreplace(point))

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -36,6 +35,9 @@ from lawdsl.fitting.storage import (
 from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names, elements
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED, verdict_for
 from lawdsl.language.instances.instance import row_indices
+
+if TYPE_CHECKING:
+    import sympy as sp
 
 Array = NDArray[np.float64]
 

@@ -44,12 +44,12 @@ from lawdsl.law.quantities import (
 if TYPE_CHECKING:
     import sympy as sp
 
-    from lawdsl.law import algebra, from_sympy, indexed
+    from lawdsl.law import algebra, from_sympy, indexed as sums
 else:  # they take longer to load than most commands, and what is not asked for needs none of them
     sp = lazy_module("sympy")
     algebra = lazy_module("lawdsl.law.algebra")
     from_sympy = lazy_module("lawdsl.law.from_sympy")
-    indexed = lazy_module("lawdsl.law.indexed")
+    sums = lazy_module("lawdsl.law.indexed")
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,10 +162,10 @@ class Law(Presented, Exportable):
         return ground, replace(self, declarations=written_out(ground), root=None)
 
     @cached_property
-    def general(self) -> indexed.IndexedAlgebra[Law]:
+    def general(self) -> sums.IndexedAlgebra[Law]:
         """The algebra of a law with index sets, in which each index serves as its own label."""
         with algebra.bounded(self.declarations):
-            return indexed.indexed_algebra(*self._grounded)
+            return sums.indexed_algebra(*self._grounded)
 
     @cached_property
     def sample(self) -> Law:

@@ -75,7 +75,7 @@ class Bound:
         """
         if self.exact is not None:
             return float(self.exact)
-        if self.name in settings:
+        if self.name is not None and self.name in settings:
             return settings[self.name]
         # 17 digits represent a float64 exactly
         symbols = (s for s in self.limit.free_symbols if s.name in settings)

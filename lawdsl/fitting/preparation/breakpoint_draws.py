@@ -1,4 +1,4 @@
-"""Law + columns + starts -> starts whose breakpoints lie between the rows.
+"""Plan + columns + starts -> starts whose breakpoints lie between the rows.
 
 A start cannot leave the part of the law to which its breakpoint assigns each row, unless the
 objective is smooth there: so breakpoints are drawn between rows, each gap as often as the others.
@@ -6,15 +6,14 @@ objective is smooth there: so breakpoints are drawn between rows, each gap as of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
-from lawdsl.compiling.tape import compile_tape
-from lawdsl.core.diagnostics import LawdslError
-from lawdsl.law.functions import Choice
-from lawdsl.law.law import Law, Quantity
+from lawdsl.fitting.preparation.scaled_draws import is_inside
+from lawdsl.fitting.preparation.start_plan import Breakpoint, DomainEnd, StartPlan
 
 Array = NDArray[np.float64]
 
@@ -22,30 +21,32 @@ DRAWN_SHARE = 0.8  # of the starts; the others keep the values that they have
 MAX_ROWS = 1000  # whose thresholds are compared
 
 
-def between_rows(law: Law, columns: Array, theta: Array, rng: np.random.Generator) -> Array:
+def between_rows(
+    plan: StartPlan,
+    columns: Array,
+    settings: Sequence[float],
+    theta: Array,
+    rng: np.random.Generator,
+) -> Array:
     """The starts with breakpoints between rows where a condition can be solved for them.
 
     Args:
-        law: the law.
+        plan: how starts of the law are drawn.
         columns: its variables, shape (variables, rows).
+        settings: the values of its settings.
         theta: parameters, shape (starts, parameters).
         rng: of the gaps.
     """
-    conditions = sorted({c.args[0] for c in law.expression.atoms(Choice)}, key=str)
     changed = theta
-    for condition in conditions:
-        for k, q in enumerate(law.parameters):
-            slope = sp.diff(condition, q.symbol)
-            if slope == 0 or slope.has(q.symbol) or slope.has(sp.DiracDelta):
-                continue
-            at = -condition.xreplace({q.symbol: sp.S.Zero}) / slope
-            thresholds = _thresholds(law, at, columns, theta, rng)
+    for condition in plan.breakpoints:
+        for breakpoint in condition:
+            thresholds = _thresholds(breakpoint, columns, settings, theta, rng)
             if thresholds is None:
                 continue
-            drawn = _midpoints(thresholds, rng)
+            k, drawn = breakpoint.parameter, _midpoints(thresholds, rng)
             usable = (
                 np.isfinite(drawn)
-                & _within(q, drawn)
+                & _within(plan.domains[k], drawn)
                 & (rng.uniform(size=len(theta)) < DRAWN_SHARE)
             )
             changed = changed.copy() if changed is theta else changed
@@ -55,22 +56,21 @@ def between_rows(law: Law, columns: Array, theta: Array, rng: np.random.Generato
 
 
 def _thresholds(
-    law: Law, at: sp.Expr, columns: Array, theta: Array, rng: np.random.Generator
+    breakpoint: Breakpoint,
+    columns: Array,
+    settings: Sequence[float],
+    theta: Array,
+    rng: np.random.Generator,
 ) -> Array | None:
     """At which value each row changes parts, shape (starts or 1, rows); None where none is known."""
-    settings = {q.symbol: q.value for q in law.settings if q.value is not None}
-    quantities = (*law.variables, *law.parameters)
     rows = columns
     if columns.shape[1] > MAX_ROWS:
         rows = columns[:, rng.choice(columns.shape[1], MAX_ROWS, replace=False)]
-    try:
-        tape = compile_tape([at], [*(q.symbol for q in quantities), *settings])
-    except LawdslError:
+    if breakpoint.value is None or not breakpoint.varies or rows.shape[1] < 2:
         return None
-    inputs = [*rows, *(theta[:, [k]] for k in range(theta.shape[1])), *settings.values()]
-    values = np.broadcast_to(evaluate(tape, inputs)[0], (len(theta), rows.shape[1]))
-    varies = bool(at.free_symbols & {q.symbol for q in law.variables})
-    return np.sort(values, axis=1) if varies and values.shape[1] > 1 else None
+    inputs = [*rows, *settings, *(theta[:, [k]] for k in range(theta.shape[1]))]
+    values = evaluate(breakpoint.value, inputs)[0]
+    return np.sort(np.broadcast_to(values, (len(theta), rows.shape[1])), axis=1)
 
 
 def _midpoints(thresholds: Array, rng: np.random.Generator) -> Array:
@@ -83,12 +83,8 @@ def _midpoints(thresholds: Array, rng: np.random.Generator) -> Array:
     return np.where(gaps[starts, chosen] > 0, (low + high) / 2, np.nan)
 
 
-def _within(q: Quantity, values: Array) -> NDArray[np.bool_]:
+def _within(ends: Sequence[DomainEnd], values: Array) -> NDArray[np.bool_]:
     """Whether values keep the bounds that are numbers, and none that are not are known to fail."""
-    kept = np.ones(len(values), dtype=bool)
-    for bound in q.bounds:
-        if not bound.limit.is_number:
-            return np.zeros(len(values), dtype=bool)
-        limit = float(bound.limit)
-        kept &= values > limit if bound.lower else values < limit
-    return kept
+    if any(end.number is None for end in ends):
+        return np.zeros(len(values), dtype=bool)
+    return is_inside(ends, values)

@@ -9,25 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import IndexedProgram
 from lawdsl.compiling.indexed_leaves import Leaves, rest_of
 from lawdsl.compiling.indexed_linearity import linear_in as linear_on_arrays
 from lawdsl.compiling.indexed_model import ArrayModel
+from lawdsl.compiling.instructions import MAX_HESSIAN_PARAMETERS, Tape
 from lawdsl.compiling.model import Model
-from lawdsl.compiling.tape import Tape
-from lawdsl.compiling.terms import MAX_HESSIAN_PARAMETERS, parts_of
-from lawdsl.fitting.preparation.parameter_bounds import transforms_of
-from lawdsl.fitting.preparation.symbolic_linearity import (
-    compared_expression,
-    exponentials_as_factors,
-    has_logarithm,
-    linear_in,
-)
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
 from lawdsl.language.declarations import names_in
@@ -35,6 +28,17 @@ from lawdsl.language.instances.identities import linear
 from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from lawdsl.compiling import terms
+    from lawdsl.fitting.preparation import parameter_bounds, symbolic_linearity
+else:  # a law that was compiled before is not compiled again, and needs no algebra
+    sp = lazy_module("sympy")
+    terms = lazy_module("lawdsl.compiling.terms")
+    parameter_bounds = lazy_module("lawdsl.fitting.preparation.parameter_bounds")
+    symbolic_linearity = lazy_module("lawdsl.fitting.preparation.symbolic_linearity")
 
 Array = NDArray[np.float64]
 
@@ -120,11 +124,25 @@ def compile_law(law: Law, log: bool, searched: frozenset[str] = frozenset()) -> 
         searched: parameters that are searched for, although the law may be linear in them.
     """
     if is_computed_on_arrays(law):
-        no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)), searched)
-        return CompiledLaw(no_rows.on, transforms_of(law))
+        return compile_on_arrays(law, parameter_bounds.transforms_of(law), searched)
     rests = remaining_shares(law)
-    expression, linear, exponential = compared_expression(law, log, tuple(rests))
+    form = symbolic_linearity.compared_expression(law, log, tuple(rests))
+    expression, linear, exponential = form
     return _compiled(law, (expression, _without(law, linear, searched), exponential), rests)
+
+
+def compile_on_arrays(
+    law: Law, transforms: Transforms, searched: frozenset[str] = frozenset()
+) -> CompiledLaw:
+    """Compile a law with index sets that is evaluated on arrays, without algebra.
+
+    Args:
+        law: the law, with its labels.
+        transforms: the transforms of its parameters.
+        searched: parameters that are searched for, although the law may be linear in them.
+    """
+    no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)), searched)
+    return CompiledLaw(no_rows.on, transforms)
 
 
 def _without(law: Law, linear: tuple[int, ...], searched: frozenset[str]) -> tuple[int, ...]:
@@ -142,24 +160,27 @@ def solved_factors(law: Law) -> SolvedFactors | None:
     """
     if law.declarations.schema is not None:
         return None
-    factored = exponentials_as_factors(law)
+    factored = symbolic_linearity.exponentials_as_factors(law)
     if factored is None:
         return None
     expression, factors = factored
     numbers = frozenset(i for i, q in enumerate(law.parameters) if q.symbol in factors)
-    return SolvedFactors(
-        _compiled(law, (expression, linear_in(law, expression), False), {}), numbers
-    )
+    linear = symbolic_linearity.linear_in(law, expression)
+    return SolvedFactors(_compiled(law, (expression, linear, False), {}), numbers)
 
 
 def problem_of_logarithms(
-    law: Law, forms: Callable[[bool], CompiledLaw], problem: Problem
+    law: Law,
+    forms: Callable[[bool], CompiledLaw],
+    has_logarithm: Callable[[], bool],
+    problem: Problem,
 ) -> Problem | None:
     """Build the fit of the logarithm of the law to that of the data.
 
     Args:
         law: the law.
         forms: the law compiled for residuals, or for those of logarithms.
+        has_logarithm: whether the law is a product of positive powers.
         problem: the objective to be minimised, with its data.
 
     Returns:
@@ -168,7 +189,7 @@ def problem_of_logarithms(
     """
     if problem.objective.log or law.declarations.schema is not None:
         return None
-    if not np.all(problem.target > 0) or not has_logarithm(law):
+    if not np.all(problem.target > 0) or not has_logarithm():
         return None
     objective = replace(problem.objective, log=True)
     posed = forms(True).problem(problem.columns, problem.target, objective, problem.weights)
@@ -186,14 +207,18 @@ def _compiled(
     for name, others in rests.items():
         numbers.append(tuple(variables.index(law.symbols[other]) for other in others))
         variables.append(law.symbols[name])
-    parts = parts_of(expression, variables, parameters, list(settings), linear)
+    parts = terms.parts_of(expression, variables, parameters, list(settings), linear)
     values = [v for v in settings.values() if v is not None]
     one, two, three = (
         _with_constant_inputs(t, len(variables) + len(parameters), values) for t in parts.tapes
     )
     parts = replace(parts, tapes=(one, two, three))
     return CompiledLaw(
-        partial(Model, parts), transforms_of(law), exponential, count, tuple(numbers)
+        partial(Model, parts),
+        parameter_bounds.transforms_of(law),
+        exponential,
+        count,
+        tuple(numbers),
     )
 
 

@@ -140,6 +140,15 @@ def centred_search(
     return CentredSearch(prepared, posed, partial(_original, tuple(centres)))
 
 
+def has_sums(law: Law) -> bool:
+    """Whether a law has sums for which a search may be posed in centred parameters.
+
+    Args:
+        law: the law.
+    """
+    return any(True for _ in _sums(law))
+
+
 def _original(centres: tuple[_Centre, ...], theta: Array) -> Array:
     """The parameters of the law from the centred ones, both of shape (points, parameters)."""
     theta = theta.copy()

@@ -5,31 +5,40 @@ The algebra of recent laws is kept, since a law is often fitted to many tables.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.recent import Recent
+from lawdsl.core.records import read
 from lawdsl.fitting.preparation.build_problem import (
+    CompiledLaw,
     compile_law,
+    compile_on_arrays,
     is_computed_on_arrays,
     is_large,
     problem_of_logarithms,
     solved_factors,
 )
-from lawdsl.fitting.preparation.centred_powers import centred_search
 from lawdsl.fitting.preparation.hidden_labels import hidden_labels
-from lawdsl.fitting.preparation.start_draws import draw_values
-from lawdsl.fitting.preparation.start_points import declared_points, values_at_start
-from lawdsl.fitting.preparation.symbolic_linearity import (
-    coefficients,
-    has_logarithm,
-    linear_parameters,
+from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, KeptAlgebra, algebra_of
+from lawdsl.fitting.preparation.start_draws import draw_families, draw_values
+from lawdsl.fitting.preparation.start_plan import StartPlan, plain_plan, plan_of_plain
+from lawdsl.fitting.preparation.stored_forms import (
+    factors_of_plain,
+    form_of_plain,
+    plain_factors,
+    plain_form,
+    plain_transforms,
+    positions,
+    transforms_of_plain,
 )
-from lawdsl.fitting.preparation.undefined_terms import undefined_term
 from lawdsl.fitting.prepared_law import (
+    CentredSearch,
     ParameterBound,
     ParameterDomain,
     PreparedLaw,
@@ -39,7 +48,25 @@ from lawdsl.fitting.prepared_law import (
 from lawdsl.fitting.problem import Problem
 from lawdsl.language.symbols import Declarations, Objective
 from lawdsl.law.law import Law
-from lawdsl.proof.identifiability import Freedom, freedom
+from lawdsl.proof import identifiability
+from lawdsl.proof.identifiability import Freedom
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.preparation import (
+        centred_powers,
+        parameter_bounds,
+        start_points,
+        start_scales,
+        symbolic_linearity,
+        undefined_terms,
+    )
+else:  # algebra, which is not needed for a law whose results are kept
+    centred_powers = lazy_module("lawdsl.fitting.preparation.centred_powers")
+    parameter_bounds = lazy_module("lawdsl.fitting.preparation.parameter_bounds")
+    start_points = lazy_module("lawdsl.fitting.preparation.start_points")
+    start_scales = lazy_module("lawdsl.fitting.preparation.start_scales")
+    symbolic_linearity = lazy_module("lawdsl.fitting.preparation.symbolic_linearity")
+    undefined_terms = lazy_module("lawdsl.fitting.preparation.undefined_terms")
 
 Array = NDArray[np.float64]
 
@@ -76,16 +103,49 @@ def symmetries_of(law: Law) -> Freedom:
         return Freedom(certain=False)
     declarations, symmetries = _symmetries.get(
         (law.name, law.digest),
-        lambda: (law.declarations, freedom(law)),
+        lambda: (law.declarations, _kept_symmetries(law)),
         lambda kept: kept[1].certain,  # what ran out of time is tried again
     )
-    return symmetries if declarations == law.declarations else freedom(law)
+    return symmetries if declarations == law.declarations else _kept_symmetries(law)
+
+
+def _kept_symmetries(law: Law) -> Freedom:
+    """The symmetries of a law; it is kept where there are certainly none, as of most laws."""
+    return algebra_of(law).get(
+        "has no symmetries",
+        lambda: identifiability.freedom(law),
+        lambda found: True if found.certain and not found.symmetries else NOT_KEPT,
+        lambda _: Freedom(),
+    )
 
 
 def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
+    kept = algebra_of(law)
+    names = [q.name for q in law.parameters]
     searched = frozenset(p.parameter for p in law.priors if p.log and with_priors)
-    forms = cache(partial(compile_law, law, searched=searched))
-    factors = cache(partial(solved_factors, law))
+    forms = cache(partial(_form, law, kept, searched))
+    factors = cache(
+        lambda: kept.get(
+            "solved factors",
+            partial(solved_factors, law),
+            plain_factors,
+            partial(factors_of_plain, parameters=len(names)),
+        )
+    )
+    has_logarithm = cache(
+        lambda: kept.get(
+            "has a logarithm",
+            lambda: symbolic_linearity.has_logarithm(law),
+            bool,
+            partial(read, bool),
+        )
+    )
+
+    def linear() -> frozenset[int]:
+        return _positions(kept, "linear", law, symbolic_linearity.linear_parameters)
+
+    def coefficients() -> frozenset[int]:
+        return _positions(kept, "coefficients", law, symbolic_linearity.coefficients)
 
     def problem(
         columns: Array, target: Array, objective: Objective, weights: Array | None
@@ -110,22 +170,107 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
         is_large=is_large(law),
         problem=problem,
         with_solved_factors=with_solved_factors,
-        centred=partial(centred_search, law, partial(_newly_prepared, with_priors=False)),
-        of_logarithms=partial(problem_of_logarithms, law, forms),
-        draw=partial(draw_values, law),
-        declared_points=partial(declared_points, law),
-        placed=lambda values: values_at_start(
-            law, {k: sp.Float(float(x), 17) for k, x in values.items()}
-        ),
-        linear=cache(partial(linear_parameters, law)),
-        coefficients=cache(partial(coefficients, law)),
-        has_logarithm=cache(partial(has_logarithm, law)),
-        symbols_of_slope=cache(
-            lambda name: _names(sp.diff(law.expression, law.symbols[name]).free_symbols)
-        ),
-        symbols_of_merged_slope=cache(lambda name: _names(law.derivative(name).free_symbols)),
-        undefined_term=partial(undefined_term, law) if algebraic else lambda point: "",
+        centred=partial(_centred_search, law, kept),
+        of_logarithms=partial(problem_of_logarithms, law, forms, has_logarithm),
+        draw=_drawing(law, kept),
+        declared_points=lambda: start_points.declared_points(law),
+        placed=lambda values: start_points.values_at_numbers(law, values),
+        linear=cache(lambda: tuple(sorted(linear()))),
+        coefficients=cache(coefficients),
+        has_logarithm=has_logarithm,
+        symbols_of_slope=cache(partial(_symbols_of_slope, kept, law, False)),
+        symbols_of_merged_slope=cache(partial(_symbols_of_slope, kept, law, True)),
+        undefined_term=(lambda point: undefined_terms.undefined_term(law, point))
+        if algebraic
+        else lambda point: "",
         hidden_labels=hidden_labels(law),
+    )
+
+
+def _form(law: Law, kept: KeptAlgebra, searched: frozenset[str], log: bool) -> CompiledLaw:
+    """The law compiled for residuals, or for those of logarithms."""
+    count = len(law.parameters)
+    if is_computed_on_arrays(law):
+        transforms = kept.get(
+            "transforms",
+            lambda: parameter_bounds.transforms_of(law),
+            plain_transforms,
+            partial(transforms_of_plain, parameters=count),
+        )
+        return compile_on_arrays(law, transforms, searched)
+    return kept.get(
+        f"form {'log' if log else 'raw'} {','.join(sorted(searched))}",
+        partial(compile_law, law, log, searched),
+        plain_form,
+        partial(form_of_plain, parameters=count),
+    )
+
+
+def _drawing(
+    law: Law, kept: KeptAlgebra
+) -> Callable[[Array, int, int, np.random.Generator], Array]:
+    """The function that draws starts."""
+    settings = [q.value for q in law.settings if q.value is not None]
+    on_arrays = is_computed_on_arrays(law)
+    names = [q.name for q in law.parameters]
+
+    def computed() -> StartPlan:
+        if on_arrays:
+            return StartPlan(start_scales.domains(law))
+        return start_scales.start_plan(law)
+
+    @cache
+    def plan() -> StartPlan:
+        inputs = len(law.variables) + len(settings)
+        read = partial(plan_of_plain, inputs=inputs, parameters=len(names))
+        return kept.get("starts", computed, plain_plan, read)
+
+    def draw(columns: Array, draws: int, seed: int, rng: np.random.Generator) -> Array:
+        if on_arrays:
+            return draw_families(names, plan(), draws, rng)
+        return draw_values(plan(), settings, columns, draws, seed, rng)
+
+    return draw
+
+
+def _centred_search(law: Law, kept: KeptAlgebra, problem: Problem) -> CentredSearch | None:
+    """The search in centred parameters; most laws have no sums for it."""
+    if law.declarations.schema is not None:
+        return None
+    has_sums = kept.get(
+        "has sums to centre",
+        lambda: centred_powers.has_sums(law),
+        bool,
+        partial(read, bool),
+    )
+    if not has_sums:
+        return None
+    prepare_other = partial(_newly_prepared, with_priors=False)
+    return centred_powers.centred_search(law, prepare_other, problem)
+
+
+def _positions(
+    kept: KeptAlgebra, name: str, law: Law, find: Callable[[Law], Iterable[int]]
+) -> frozenset[int]:
+    """The positions of the parameters that a function finds."""
+    return kept.get(
+        name,
+        lambda: frozenset(find(law)),
+        sorted,
+        lambda content: frozenset(positions(content, len(law.parameters))),
+    )
+
+
+def _symbols_of_slope(kept: KeptAlgebra, law: Law, merged: bool, name: str) -> frozenset[str]:
+    """The names in the derivative by a parameter; `merged`: once powers of one base are merged."""
+    names = (
+        symbolic_linearity.names_of_merged_slope if merged else symbolic_linearity.names_of_slope
+    )
+    return kept.get(
+        f"names in the {'merged ' if merged else ''}slope of {name}",
+        partial(names, law, name),
+        sorted,
+        lambda content: frozenset(read(tuple[str, ...], content)),
     )
 
 
@@ -136,7 +281,3 @@ def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:
         symmetries: the symmetries of the law, whose directions no data can determine.
     """
     return UnidentifiableDirections(symmetries.lost, symmetries.parameters, symmetries.held)
-
-
-def _names(symbols: set[sp.Symbol]) -> frozenset[str]:
-    return frozenset(symbol.name for symbol in symbols)

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
+from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.records import read
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import MAX_ROWS_NAMED
 from lawdsl.fitting.options import FitOptions
-from lawdsl.fitting.preparation.start_points import declared_points
-from lawdsl.law.functions import Choice
+from lawdsl.fitting.preparation.kept_algebra import algebra_of
 from lawdsl.law.law import Law
-from lawdsl.law.text import text
+
+if TYPE_CHECKING:
+    from lawdsl.fitting.preparation import start_points, undefined_terms
+else:  # algebra, which is not needed for a law whose results are kept
+    start_points = lazy_module("lawdsl.fitting.preparation.start_points")
+    undefined_terms = lazy_module("lawdsl.fitting.preparation.undefined_terms")
 
 MAX_PATTERNS = 8  # sets of variables that are 0 together
-INFINITE = (sp.zoo, sp.nan, sp.oo, -sp.oo)
 
 
 def check_rows_at_zero(law: Law, runs: Runs) -> None:
@@ -53,7 +59,7 @@ def start_findings(law: Law, runs: Runs, options: FitOptions) -> list[Diagnostic
         options: the options of the fit.
     """
     if options.starts == "declared":
-        points = declared_points(law)[0]
+        points = start_points.declared_points(law)[0]
         zero = [
             q.name for q, at in zip(law.parameters, (points == 0).any(axis=0), strict=True) if at
         ]
@@ -87,22 +93,13 @@ def _patterns(law: Law, runs: Runs) -> Iterator[tuple[list[str], NDArray[np.int6
 
 
 def _infinite_part(law: Law, names: list[str]) -> str:
-    """The innermost part of the formula that is infinite where some symbols are 0; empty if the
-    formula has a value there.
-    """
-    if law.expression.has(Choice):
-        return ""  # which part is taken depends on the row
-    at_zero = {law.symbols[name]: sp.Integer(0) for name in names}
-    if not law.expression.xreplace(at_zero).has(*INFINITE):
-        return ""
-    for part in sp.postorder_traversal(law.expression):
-        if (
-            part.args
-            and part.free_symbols & at_zero.keys()
-            and part.xreplace(at_zero).has(*INFINITE)
-        ):
-            return text(part)
-    return ""
+    """The part of the formula that is infinite where some symbols are 0; empty if there is none."""
+    return algebra_of(law).get(
+        f"infinite where 0: {', '.join(names)}",
+        lambda: undefined_terms.infinite_part(law, names),
+        str,
+        partial(read, str),
+    )
 
 
 def _diagnostic(

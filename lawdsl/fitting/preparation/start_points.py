@@ -86,6 +86,16 @@ def values_at_start(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
     return np.array(theta)
 
 
+def values_at_numbers(law: Law, values: Mapping[str, float]) -> Array | None:
+    """Parameter values at given numbers; see `values_at_start`.
+
+    Args:
+        law: the law.
+        values: parameter -> its value.
+    """
+    return values_at_start(law, {k: sp.Float(float(x), 17) for k, x in values.items()})
+
+
 def _points(law: Law) -> Iterator[dict[str, sp.Expr]]:
     for point in law.declarations.points:
         yield {tree.name_of(name): law.to_sympy(formula) for name, formula in point.values}

@@ -1,4 +1,4 @@
-"""Law + columns -> starting values scaled to the terms of the law on the data.
+"""Law -> the plan by which starting values are scaled to the terms of the law on the data.
 
 In exp(a + b*x) only b times the spread of x matters; in exp(-((x - d)/w)^2) a peak lies within the
 data and is not wider than their range. So the expression is traversed from the inside out: each
@@ -8,62 +8,70 @@ drawn from the data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
-import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
-from lawdsl.compiling.arrays import evaluate
+from lawdsl.compiling.instructions import Tape
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.law.functions import ANALYTIC
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.preparation.start_plan import (
+    Argument,
+    Breakpoint,
+    Constant,
+    Denominator,
+    DomainEnd,
+    Factor,
+    Location,
+    StartPlan,
+    Step,
+    Summand,
+    Term,
+)
+from lawdsl.law.functions import ANALYTIC, Choice
 from lawdsl.law.law import Law, Quantity
 
-Array = NDArray[np.float64]
 
-MEASURED_ROWS = 64  # rows on which terms are evaluated
-# smallest and largest spread of a term inside a function, over the rows
-MIN_TERM_SPREAD, MAX_TERM_SPREAD = 0.03, 30.0
-# largest spread of a sum of several terms
-MAX_SUM_SPREAD = 5.0
-# relative to the largest singular value: a combination of terms that varies less is rounding error
-COMBINATION_RTOL = 1e-9
-# the centre of an exponent is drawn within ± this: exp(3.5) is about 33
-MAX_EXPONENT_CENTRE = 3.5
-
-
-def draw_scaled_to_terms(
-    law: Law, columns: Array, values: Array, rng: np.random.Generator
-) -> Array | None:
-    """Draw values of the parameters, scaled to the terms of the law.
+def start_plan(law: Law) -> StartPlan:
+    """How starts of a law are drawn.
 
     Args:
         law: the law, without index sets that are computed on arrays.
-        columns: its variables, shape (variables, rows).
-        values: the values of the parameters whose scale the expression does not determine, shape
-            (draws, parameters).
-        rng: the random generator of the draws.
-
-    Returns:
-        Values, shape (draws, parameters); None if the expression determines no scale.
     """
-    signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
-    if not _sets_a_scale(law.expression, frozenset(q.symbol for q in law.parameters), signed):
-        return None
-    rows = rng.permutation(columns.shape[1])[:MEASURED_ROWS]
-    traversal = _ExpressionTraversal(law, columns[:, rows], values.copy(), rng)
-    traversal.visit(law.expression)
-    return traversal.values if traversal.drawn else None
+    in_exponents = tuple(_is_in_exponent(law.expression, q.symbol) for q in law.parameters)
+    scales = None
+    if _sets_a_scale(law):
+        scales = tuple(_Traversal(law).steps(law.expression))
+    return StartPlan(domains(law), in_exponents, scales, tuple(_breakpoints(law)))
 
 
-@lru_cache(maxsize=256)
-def _sets_a_scale(
-    expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
-) -> bool:
-    """Whether an expression determines the scale of any parameter: inside a function, in an
+def domains(law: Law) -> tuple[tuple[DomainEnd, ...], ...]:
+    """The bounds of the parameters of a law.
+
+    Args:
+        law: the law.
+    """
+    return tuple(tuple(_ends(q)) for q in law.parameters)
+
+
+def _ends(q: Quantity) -> Iterator[DomainEnd]:
+    for bound in q.bounds:
+        is_beyond_zero = bound.is_nonnegative if bound.lower else bound.is_nonpositive
+        yield DomainEnd(bound.lower, bound.number, is_beyond_zero)
+
+
+def _is_in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:
+    return any(symbol in power.exp.free_symbols for power in expression.atoms(sp.Pow))
+
+
+def _sets_a_scale(law: Law) -> bool:
+    """Whether the expression determines the scale of any parameter: inside a function, in an
     exponent that depends on the data, or as a location.
     """
+    expression = law.expression
+    parameters = {q.symbol for q in law.parameters}
+    signed = {q.symbol for q in law.parameters if not q.bounds}
     for node in sp.preorder_traversal(expression):
         symbols = node.free_symbols
         if isinstance(node, ANALYTIC) and symbols & parameters:
@@ -76,199 +84,134 @@ def _sets_a_scale(
     return False
 
 
-class _ExpressionTraversal:
-    """A traversal of an expression from the inside out, with the values drawn so far."""
+class _Traversal:
+    """A traversal of an expression from the inside out."""
 
-    def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
-        self.values, self.rng, self.drawn = values, rng, set[sp.Symbol]()
+    def __init__(self, law: Law) -> None:
         self.numbers = {q.symbol: i for i, q in enumerate(law.parameters)}
-        self.quantities = law.parameters
-        settings = [(q.symbol, q.value) for q in law.settings if q.value is not None]
-        self.inputs = [q.symbol for q in law.variables] + [symbol for symbol, _ in settings]
-        self.cache = [*columns, *(np.array(value) for _, value in settings)]
+        settings = [q.symbol for q in law.settings if q.value is not None]
+        self.inputs = [*(q.symbol for q in law.variables), *settings, *self.numbers]
 
-    def visit(self, node: sp.Basic) -> None:
-        """Draw the parameters in a part of the expression."""
+    def steps(self, node: sp.Basic) -> Iterator[Step]:
+        """The steps that draw the parameters in a part of the expression."""
         if not node.free_symbols & self.numbers.keys():
             return
         if isinstance(node, ANALYTIC):
-            self._visit_argument(node.args[0])
+            yield self._argument(node.args[0])
             return
         if isinstance(node, sp.Pow) and self._is_involved(node.exp):
-            self.visit(node.base)
-            self._visit_argument(node.exp)
+            yield from self.steps(node.base)
+            yield self._argument(node.exp)
             return
-        for part in node.args:
-            self.visit(part)
+        yield from chain.from_iterable(map(self.steps, node.args))
         if isinstance(node, sp.Add):
-            self._draw_location(node)
+            yield from self._location(node)
         if isinstance(node, sp.Pow) and isinstance(node.base, sp.Add):
-            self._scale_to_other_terms(node.base)
+            yield self._denominator(node.base)
 
     def _is_involved(self, exponent: sp.Expr) -> bool:
         """Whether an exponent depends on parameters and on the data."""
         symbols = exponent.free_symbols
         return bool(symbols & self.numbers.keys() and symbols - self.numbers.keys())
 
-    def _visit_argument(self, argument: sp.Expr) -> None:
-        """Draw the coefficients of the terms inside a function."""
-        terms, constants = list(sp.Add.make_args(argument)), []
-        functions: dict[sp.Symbol, sp.Expr] = {}
-        for term in terms:
+    def _argument(self, argument: sp.Expr) -> Argument:
+        """The terms and the constants inside a function."""
+        terms, constants = [], []
+        for term in sp.Add.make_args(argument):
             factor, symbol = term.as_independent(*self.numbers, as_Add=False)
             if symbol in self.numbers and not factor.free_symbols:
-                constants.append((symbol, term))
-                continue
-            self.visit(term)
-            if self._is_function_of_data(term):
-                functions[only_parameter(term, self.numbers)] = term
+                slope = float(sp.diff(term, symbol))
+                others = self._tape(argument - term)
+                if others is not None:
+                    constants.append(Constant(self.numbers[symbol], slope, others))
             else:
-                self._scale_term(term)
-        self._scale_sum(functions)
-        for symbol, term in constants:
-            if symbol in self.drawn:
-                continue
-            others = np.mean(self._values_on_rows(argument - term), axis=1)
-            centre = self.rng.uniform(-MAX_EXPONENT_CENTRE, MAX_EXPONENT_CENTRE, len(self.values))
-            self._set(symbol, (centre - others) / float(sp.diff(term, symbol)))
+                terms.append(self._term(term))
+        return Argument(tuple(terms), tuple(constants))
 
-    def _is_function_of_data(self, term: sp.Expr) -> bool:
-        """Whether a term is a parameter without a value yet, times a function of the data only."""
-        symbols = term.free_symbols & self.numbers.keys() - self.drawn
-        if len(symbols) != 1 or symbols != term.free_symbols & self.numbers.keys():
-            return False
-        rest = sp.diff(term, *symbols)
-        return bool(rest.free_symbols) and not rest.free_symbols & self.numbers.keys()
+    def _term(self, term: sp.Expr) -> Term:
+        only, slope = None, None
+        symbols = term.free_symbols & self.numbers.keys()
+        if len(symbols) == 1:
+            (symbol,) = symbols
+            rest = sp.diff(term, symbol)
+            if rest.free_symbols and not rest.free_symbols & self.numbers.keys():
+                only, slope = self.numbers[symbol], self._tape(rest)
+        return Term(tuple(self.steps(term)), tuple(self._factors(term)), only, slope)
 
-    def _scale_sum(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
-        """Scale the sum of several functions of the data; similar functions, such as log(x) and its
-        square, would otherwise get large values that cancel only by chance.
-        """
-        if len(functions) < 2:
-            for term in functions.values():
-                self._scale_term(term)
-            return
-        columns = [self._values_on_rows(sp.diff(term, s))[0] for s, term in functions.items()]
-        basis = np.stack(columns, axis=1)
-        basis = basis - np.mean(basis, axis=0)
-        scale = np.std(basis, axis=0)
-        if not np.all(np.isfinite(scale)) or not np.all(scale > 0):
-            return
-        _, widths, directions = np.linalg.svd(basis / scale, full_matrices=False)
-        significant = widths > COMBINATION_RTOL * widths[0]
-        draws, count = len(self.values), int(significant.sum())
-        size = np.exp(self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_SUM_SPREAD), (draws, 1)))
-        # singular vectors have length 1 over all rows: the square root gives the sum the spread
-        # `size`
-        components = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
-        values = (components / widths[significant]) @ directions[significant] / scale
-        for symbol, value in zip(functions, values.T, strict=True):
-            self._set(symbol, value)
-
-    def _scale_term(self, term: sp.Expr) -> None:
-        """Scale a term by drawing one of its factors."""
+    def _factors(self, term: sp.Expr) -> Iterator[Factor]:
+        """The factors of a term that scale the rest of it, which depends on the data."""
         for factor in sp.Mul.make_args(term):
             symbol, power = factor.as_base_exp()
-            if symbol not in self.numbers or symbol in self.drawn or not power.is_number:
+            if symbol not in self.numbers or not power.is_number:
                 continue
             rest = term / factor
-            if symbol in rest.free_symbols or not rest.free_symbols - self.numbers.keys():
-                continue
-            spread = np.std(self._values_on_rows(rest), axis=1)
-            order = float(power)
-            size = np.exp(
-                self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_TERM_SPREAD), len(spread))
-            )
-            with np.errstate(all="ignore"):
-                value = spread ** (-1 / order) * size ** np.sign(order)
-            # with an even power the sign of the term does not depend on that of the factor
-            if order % 2:
-                value = value * self.rng.choice([-1.0, 1.0], len(spread))
-            self._set(symbol, value)
-            return
+            if symbol not in rest.free_symbols and rest.free_symbols - self.numbers.keys():
+                tape = self._tape(rest)
+                if tape is not None:
+                    yield Factor(self.numbers[symbol], float(power), tape)
 
-    def _draw_location(self, total: sp.Add) -> None:
-        """Draw a location that is compared with the data: d in x - d."""
+    def _location(self, total: sp.Add) -> Iterator[Location]:
+        """A location that is compared with the data: d in x - d."""
         data, locations = sp.S.Zero, []
         for term in total.args:
             factor, symbol = term.as_independent(*self.numbers, as_Add=False)
             if not term.free_symbols & self.numbers.keys():
                 data += term
             elif symbol in self.numbers and factor.is_number:
-                locations.append((symbol, factor))
+                locations.append((self.numbers[symbol], float(factor)))
             else:
                 return
-        if len(locations) != 1 or locations[0][0] in self.drawn or not data.free_symbols:
-            return
-        symbol, factor = locations[0]
-        on_rows = self._values_on_rows(data)
-        low, high = np.min(on_rows), np.max(on_rows)
-        if np.isfinite(low + high) and low < high:
-            self._set(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
+        if len(locations) == 1 and data.free_symbols:
+            tape = self._tape(data)
+            if tape is not None:
+                yield Location(*locations[0], tape)
 
-    def _scale_to_other_terms(self, total: sp.Add) -> None:
-        """Scale the terms of a denominator, or of another power of a sum, to its other terms: b and
-        c in 1/(1 + b*x + c*x^2), whatever the unit of x, and d in 1/(d + x^k).
+    def _denominator(self, total: sp.Add) -> Denominator:
+        """The terms of a denominator, or of another power of a sum: b and c in 1/(1 + b*x + c*x^2)
+        are scaled, whatever the unit of x, and d in 1/(d + x^k).
         """
-        terms, others = {}, []
+        summands = []
         for term in total.args:
+            slope, value, number = None, self._tape(term), None
             symbols = term.free_symbols & self.numbers.keys()
-            only = next(iter(symbols)) if len(symbols) == 1 else None
-            is_coefficient = only is not None and only not in sp.diff(term, only).free_symbols
-            if only is None or not is_coefficient or only in self.drawn or only in terms:
-                others.append(term)
-            else:
-                terms[only] = term
-        if not terms or not others:
-            return
-        reference = np.mean(np.abs(self._values_on_rows(sp.Add(*others))), axis=1)
-        for symbol, term in terms.items():
-            slope = np.mean(np.abs(self._values_on_rows(sp.diff(term, symbol))), axis=1)
-            size = self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_TERM_SPREAD), len(slope))
-            with np.errstate(all="ignore"):
-                value = reference / slope * np.exp(size)
-            self._set(symbol, value * self.rng.choice([-1.0, 1.0], len(slope)))
+            if len(symbols) == 1:
+                (symbol,) = symbols
+                rest = sp.diff(term, symbol)
+                if symbol not in rest.free_symbols:
+                    number, slope = self.numbers[symbol], self._tape(rest)
+            if value is not None:
+                summands.append(Summand(value, None if slope is None else number, slope))
+        return Denominator(tuple(summands))
 
-    def _values_on_rows(self, formula: sp.Expr) -> Array:
-        """The values of a part of the expression for all draws, shape (draws, rows)."""
-        tape = compile_tape([formula], [*self.inputs, *self.numbers])
-        inputs = [*self.cache, *(column[:, None] for column in self.values.T)]
-        shape = (len(self.values), self.cache[0].shape[0] if self.cache else 1)
-        return np.broadcast_to(evaluate(tape, inputs)[0], shape)
-
-    def _set(self, symbol: sp.Symbol, value: Array) -> None:
-        """Set a parameter to those drawn values that are in its domain."""
-        number = self.numbers[symbol]
-        value = _with_sign_of_domain(self.quantities[number], value)
-        usable = np.isfinite(value) & _in_domain(self.quantities[number], value)
-        self.values[usable, number] = value[usable]
-        self.drawn.add(symbol)
+    def _tape(self, formula: sp.Expr) -> Tape | None:
+        return tape_or_none(formula, self.inputs)
 
 
-def only_parameter(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
-    """Return the only parameter in a term.
+def tape_or_none(formula: sp.Expr, inputs: Sequence[sp.Symbol]) -> Tape | None:
+    """A formula as a tape; None for one without values on rows, such as a derivative with impulses.
 
     Args:
-        term: the term, with exactly one parameter.
-        parameters: symbol -> its position.
+        formula: the formula.
+        inputs: its symbols, in the order in which values will be given.
     """
-    (symbol,) = term.free_symbols & parameters.keys()
-    return symbol
+    try:
+        return compile_tape([formula], inputs)
+    except LawdslError:
+        return None
 
 
-def _with_sign_of_domain(q: Quantity, value: Array) -> Array:
-    """Values with the sign of the domain, if that is one-sided."""
-    if any(b.lower and b.limit.is_nonnegative for b in q.bounds):
-        return np.abs(value)
-    if any(not b.lower and b.limit.is_nonpositive for b in q.bounds):
-        return -np.abs(value)
-    return value
-
-
-def _in_domain(q: Quantity, value: Array) -> NDArray[np.bool_]:
-    inside = np.ones(len(value), dtype=bool)
-    for b in q.bounds:
-        if b.limit.is_number:
-            limit = float(b.limit)
-            inside &= value > limit if b.lower else value < limit
-    return inside
+def _breakpoints(law: Law) -> Iterator[tuple[Breakpoint, ...]]:
+    """For each condition, the parameters for which it can be solved."""
+    settings = [q.symbol for q in law.settings if q.value is not None]
+    variables = [q.symbol for q in law.variables]
+    inputs = [*variables, *settings, *(q.symbol for q in law.parameters)]
+    for condition in sorted({c.args[0] for c in law.expression.atoms(Choice)}, key=str):
+        solved = []
+        for k, q in enumerate(law.parameters):
+            slope = sp.diff(condition, q.symbol)
+            if slope == 0 or slope.has(q.symbol) or slope.has(sp.DiracDelta):
+                continue
+            at = -condition.xreplace({q.symbol: sp.S.Zero}) / slope
+            varies = bool(at.free_symbols & set(variables))
+            solved.append(Breakpoint(k, tape_or_none(at, inputs), varies))
+        yield tuple(solved)

@@ -105,6 +105,30 @@ def linear_parameters(law: Law) -> tuple[int, ...]:
         return _numbers(law, _linear_symbols(law.expression, [q.symbol for q in law.parameters]))
 
 
+def names_of_slope(law: Law, name: str) -> frozenset[str]:
+    """The names in the derivative of a law by a parameter.
+
+    Args:
+        law: the law.
+        name: the name of the parameter.
+    """
+    return _names(sp.diff(law.expression, law.symbols[name]).free_symbols)
+
+
+def names_of_merged_slope(law: Law, name: str) -> frozenset[str]:
+    """The same, once powers of one base are merged.
+
+    Args:
+        law: the law.
+        name: the name of the parameter.
+    """
+    return _names(law.derivative(name).free_symbols)
+
+
+def _names(symbols: set[sp.Symbol]) -> frozenset[str]:
+    return frozenset(symbol.name for symbol in symbols)
+
+
 def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
     return tuple(i for i, q in enumerate(law.parameters) if q.symbol in chosen)
 

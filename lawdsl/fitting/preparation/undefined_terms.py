@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import cmath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
 from lawdsl.law.functions import Choice
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
+
+INFINITE = (sp.zoo, sp.nan, sp.oo, -sp.oo)
 
 
 def _taken(e: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
@@ -43,4 +45,27 @@ def undefined_term(law: Law, point: Mapping[str, float]) -> str:
                 return text(part)
             if not cmath.isfinite(value) or value.imag:
                 return text(part)
+    return ""
+
+
+def infinite_part(law: Law, names: Sequence[str]) -> str:
+    """The innermost part of the formula that is infinite where some symbols are 0; empty if the
+    formula has a value there.
+
+    Args:
+        law: the law.
+        names: the variables and parameters that are 0.
+    """
+    if law.expression.has(Choice):
+        return ""  # which part is taken depends on the row
+    at_zero = {law.symbols[name]: sp.Integer(0) for name in names}
+    if not law.expression.xreplace(at_zero).has(*INFINITE):
+        return ""
+    for part in sp.postorder_traversal(law.expression):
+        if (
+            part.args
+            and part.free_symbols & at_zero.keys()
+            and part.xreplace(at_zero).has(*INFINITE)
+        ):
+            return text(part)
     return ""

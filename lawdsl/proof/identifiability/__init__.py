@@ -6,8 +6,19 @@ closed forms for them are guessed (`closed_forms`), verified by algebra (`zero_t
 (`orbits`).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lawdsl.proof.identifiability.findings import findings
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
-from lawdsl.proof.identifiability.symmetries import freedom
+
+if TYPE_CHECKING:
+    from lawdsl.proof.identifiability.symmetries import freedom
 
 __all__ = ["Freedom", "Symmetry", "findings", "freedom"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "freedom":  # which loads computer algebra: results that are kept do without
+        return import_module("lawdsl.proof.identifiability.symmetries").freedom
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy as sp
+from lawdsl.core.lazy_modules import lazy_module
 
-from lawdsl.law.text import text
-from lawdsl.proof.identifiability.orbits import Flow
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from lawdsl.law import text as texts
+    from lawdsl.proof.identifiability.orbits import Flow
+else:  # a law without symmetries needs no algebra
+    sp = lazy_module("sympy")
+    texts = lazy_module("lawdsl.law.text")
 
 
 @dataclass(frozen=True)
@@ -64,13 +70,13 @@ class Symmetry:
         # a·|rate of b| - b·(rate of a)·sign does not change along the field
         (a, by_a), (b, by_b) = self.field.items()
         invariant = sp.Symbol(a) * abs(by_b) - sp.Symbol(b) * by_a * sp.sign(by_b)
-        return text(invariant)
+        return texts.text(invariant)
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `--json`."""
         return {
             "parameters": list(self.parameters),
-            "field": {name: text(e) for name, e in self.field.items()} or None,
+            "field": {name: texts.text(e) for name, e in self.field.items()} or None,
             "equation": self.equation or None,
             "proved": self.proved,
             "transformation": self.transformation,
