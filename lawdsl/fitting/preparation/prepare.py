@@ -142,10 +142,22 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
     )
 
     def linear() -> frozenset[int]:
-        return _positions(kept, "linear", law, symbolic_linearity.linear_parameters)
+        return _positions(kept, "linear", law, lambda: symbolic_linearity.linear_parameters(law))
 
     def coefficients() -> frozenset[int]:
-        return _positions(kept, "coefficients", law, symbolic_linearity.coefficients)
+        return _positions(kept, "coefficients", law, lambda: symbolic_linearity.coefficients(law))
+
+    def symbols_of_slope(name: str) -> frozenset[str]:
+        return _names(
+            kept, f"slope of {name}", lambda: symbolic_linearity.names_of_slope(law, name)
+        )
+
+    def symbols_of_merged_slope(name: str) -> frozenset[str]:
+        return _names(
+            kept,
+            f"merged slope of {name}",
+            lambda: symbolic_linearity.names_of_merged_slope(law, name),
+        )
 
     def problem(
         columns: Array, target: Array, objective: Objective, weights: Array | None
@@ -178,8 +190,8 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
         linear=cache(lambda: tuple(sorted(linear()))),
         coefficients=cache(coefficients),
         has_logarithm=has_logarithm,
-        symbols_of_slope=cache(partial(_symbols_of_slope, kept, law, False)),
-        symbols_of_merged_slope=cache(partial(_symbols_of_slope, kept, law, True)),
+        symbols_of_slope=cache(symbols_of_slope),
+        symbols_of_merged_slope=cache(symbols_of_merged_slope),
         undefined_term=(lambda point: undefined_terms.undefined_term(law, point))
         if algebraic
         else lambda point: "",
@@ -250,28 +262,20 @@ def _centred_search(law: Law, kept: KeptAlgebra, problem: Problem) -> CentredSea
 
 
 def _positions(
-    kept: KeptAlgebra, name: str, law: Law, find: Callable[[Law], Iterable[int]]
+    kept: KeptAlgebra, name: str, law: Law, find: Callable[[], Iterable[int]]
 ) -> frozenset[int]:
     """The positions of the parameters that a function finds."""
     return kept.get(
         name,
-        lambda: frozenset(find(law)),
+        lambda: frozenset(find()),
         sorted,
         lambda content: frozenset(positions(content, len(law.parameters))),
     )
 
 
-def _symbols_of_slope(kept: KeptAlgebra, law: Law, merged: bool, name: str) -> frozenset[str]:
-    """The names in the derivative by a parameter; `merged`: once powers of one base are merged."""
-    names = (
-        symbolic_linearity.names_of_merged_slope if merged else symbolic_linearity.names_of_slope
-    )
-    return kept.get(
-        f"names in the {'merged ' if merged else ''}slope of {name}",
-        partial(names, law, name),
-        sorted,
-        lambda content: frozenset(read(tuple[str, ...], content)),
-    )
+def _names(kept: KeptAlgebra, name: str, find: Callable[[], frozenset[str]]) -> frozenset[str]:
+    """The names that a function finds."""
+    return kept.get(name, find, sorted, lambda content: frozenset(read(tuple[str, ...], content)))
 
 
 def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:
