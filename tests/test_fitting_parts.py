@@ -12,6 +12,7 @@ from planted import PLANTED, law_of
 
 import lawdsl
 from lawdsl.cli.fit import fit as fit_command
+from lawdsl.compiling import terms
 from lawdsl.compiling.terms import parts_of
 from lawdsl.core.recent import Recent
 from lawdsl.fitting import fit_single
@@ -22,18 +23,18 @@ from lawdsl.fitting.diagnostics.robust_fit import extreme_measurements
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.fitted_claims import claim_failure_findings
 from lawdsl.fitting.intervals.covariance import Covariance
-from lawdsl.fitting.preparation import build_problem
 from lawdsl.fitting.preparation.build_problem import (
     problem_of,
     remaining_shares,
 )
 from lawdsl.fitting.preparation.prepare import prepare
-from lawdsl.fitting.preparation.start_scales import (
+from lawdsl.fitting.preparation.scaled_draws import (
     MAX_EXPONENT_CENTRE,
     MAX_SUM_SPREAD,
     MIN_TERM_SPREAD,
     draw_scaled_to_terms,
 )
+from lawdsl.fitting.preparation.start_scales import start_plan
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.fitting.solvers.multistart import _continued
@@ -56,7 +57,9 @@ def drawn(text: str, columns: np.ndarray, draws: int = 2000) -> dict[str, np.nda
     """Values of the parameters in the sizes of a law's terms."""
     law = law_of(text)
     rng = np.random.default_rng(0)
-    values = draw_scaled_to_terms(law, columns, np.ones((draws, len(law.parameters))), rng)
+    ones = np.ones((draws, len(law.parameters)))
+    settings = [q.value for q in law.settings if q.value is not None]
+    values = draw_scaled_to_terms(start_plan(law), columns, settings, ones, rng)
     if values is None:
         return None
     return {q.name: column for q, column in zip(law.parameters, values.T, strict=True)}
@@ -343,7 +346,7 @@ def test_a_fit_compiles_each_form_of_its_law_once(monkeypatch: pytest.MonkeyPatc
         compiled.append(expression)
         return parts_of(expression, *given)
 
-    monkeypatch.setattr(build_problem, "parts_of", recorded)
+    monkeypatch.setattr(terms, "parts_of", recorded)
     monkeypatch.setattr(
         "lawdsl.fitting.preparation.prepare._prepared", Recent(1)
     )  # nothing is kept from other tests

@@ -134,9 +134,9 @@ def fit(
     """
     postpone_unused_parts()
     from lawdsl.comparing.rival_laws import with_rival_laws
+    from lawdsl.fitting.algebra_cache import kept_between_commands
     from lawdsl.fitting.fit import fit_with
     from lawdsl.fitting.fit_many import fit_groups
-    from lawdsl.fitting.preparation.kept_algebra import kept_between_commands
     from lawdsl.fitting.preparation.prepare import symmetries_of
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits

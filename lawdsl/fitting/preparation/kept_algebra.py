@@ -2,8 +2,8 @@
 
 A fit asks for a dozen results of algebra: the compiled law, the parameters in which it is linear, the
 scales of its starts. Most commands fit a law whose results are known from an earlier one; then SymPy,
-whose import takes longer than many fits, is not loaded. Results are kept within `kept_between_commands`
-alone, under the digest of the law and the code of lawdsl; a damaged result is computed again.
+whose import takes longer than many fits, is not loaded. Results are kept within `kept_in` alone,
+under the digest of the law; a damaged result is computed again.
 """
 
 from __future__ import annotations
@@ -12,36 +12,46 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.core.entry_cache import EntryCache
 from lawdsl.law.law import Law
-from lawdsl.proof.check_cache import FOLDERS
 
 Result = TypeVar("Result")
 
-CACHE = EntryCache("fits", 1, (*FOLDERS, "fitting", "fitting/preparation"))
-MAX_ENTRIES = 256  # beyond these the oldest are removed
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, LawdslError)
 NOT_KEPT: Any = object()
 """What stands for a result that is no plain data: it is computed by every command."""
+
+
+class Cache(Protocol):
+    """Where plain data are kept, by the text that determines them."""
+
+    def read(self, text: str) -> Any:
+        """The entry of a text; None without one. Raises OSError or one of `DAMAGED`."""
+        ...
+
+    def keep(self, text: str, content: Any) -> None:
+        """Write the entry of a text. Raises OSError or one of `DAMAGED`."""
+        ...
 
 
 class KeptAlgebra:
     """The results of algebra on one law.
 
     Args:
-        text: what determines them; None for results that are not kept.
+        cache: where they are kept; None for results that are not.
+        text: what determines them.
     """
 
-    def __init__(self, text: str | None = None) -> None:
-        self.text = text
+    def __init__(self, cache: Cache | None = None, text: str = "") -> None:
+        self.cache, self.text = cache, text
         self.results: dict[str, Any] = {}
         self.changed = False
-        if text is not None:
+        if cache is not None:
             with contextlib.suppress(OSError, *DAMAGED):
-                self.results = dict(CACHE.read(text) or {})
+                self.results = dict(cache.read(text) or {})
 
     def get(
         self,
@@ -62,7 +72,7 @@ class KeptAlgebra:
             with contextlib.suppress(*DAMAGED):
                 return read(self.results[name])
         result = compute()
-        if self.text is not None:
+        if self.cache is not None:
             content = plain(result)
             if content is not NOT_KEPT and _is_json(content):
                 self.results[name] = content
@@ -71,9 +81,9 @@ class KeptAlgebra:
 
     def keep(self) -> None:
         """Write the results, if any are new and the cache is writable."""
-        if self.text is not None and self.changed:
+        if self.cache is not None and self.changed:
             with contextlib.suppress(OSError, *DAMAGED):
-                CACHE.keep(self.text, self.results, MAX_ENTRIES)
+                self.cache.keep(self.text, self.results)
 
 
 def _is_json(content: Any) -> bool:
@@ -85,19 +95,31 @@ def _is_json(content: Any) -> bool:
     return True
 
 
-_used: ContextVar[dict[str, KeptAlgebra] | None] = ContextVar("used", default=None)
+@dataclass(frozen=True)
+class _Used:
+    """The cache, and the laws that were asked for."""
+
+    cache: Cache
+    laws: dict[str, KeptAlgebra] = field(default_factory=dict)
+
+
+_used: ContextVar[_Used | None] = ContextVar("used", default=None)
 
 
 @contextlib.contextmanager
-def kept_between_commands() -> Iterator[None]:
-    """Within it, fits use what earlier commands have kept, and what is new is kept at its end."""
-    used: dict[str, KeptAlgebra] = {}
+def kept_in(cache: Cache) -> Iterator[None]:
+    """Within it, fits use what a cache has, and what is new is kept at its end.
+
+    Args:
+        cache: the cache.
+    """
+    used = _Used(cache)
     token = _used.set(used)
     try:
         yield
     finally:
         _used.reset(token)
-        for algebra in used.values():
+        for algebra in used.laws.values():
             algebra.keep()
 
 
@@ -113,6 +135,6 @@ def algebra_of(law: Law, *more: object) -> KeptAlgebra:
         return KeptAlgebra()
     # a law without some of its claims has the same digest
     text = repr((law.name, law.digest, law.claims, more))
-    if text not in used:
-        used[text] = KeptAlgebra(text)
-    return used[text]
+    if text not in used.laws:
+        used.laws[text] = KeptAlgebra(used.cache, text)
+    return used.laws[text]

@@ -1,0 +1,32 @@
+"""A cache of what algebra finds out about fitted laws, in files of the user.
+
+An entry follows from the law, given by the digest of its texts and changes, from the code of lawdsl and
+from the libraries of algebra. It is plain data; a damaged part is computed again.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from lawdsl.core.entry_cache import EntryCache
+from lawdsl.fitting.preparation.kept_algebra import kept_in
+from lawdsl.proof.check_cache import FOLDERS
+
+ENTRIES = EntryCache("fits", 1, (*FOLDERS, "fitting", "fitting/preparation"))
+MAX_ENTRIES = 256  # beyond these the oldest are removed
+
+
+class _Files:
+    """The entries, as files."""
+
+    def read(self, text: str) -> Any:
+        return ENTRIES.read(text)
+
+    def keep(self, text: str, content: Any) -> None:
+        ENTRIES.keep(text, content, MAX_ENTRIES)
+
+
+def kept_between_commands() -> AbstractContextManager[None]:
+    """Within it, fits use what earlier commands have found out about their laws."""
+    return kept_in(_Files())
