@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.recent import Recent
 from lawdsl.core.records import read, to_plain
-from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, algebra_of
+from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, algebra_at, algebra_of
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.law.law import Law
 from lawdsl.proof.verdict import Verdict
@@ -47,7 +47,7 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
     """
     if not law.claims:
         return ()
-    return algebra_of(law, "certificates", sorted(values.items())).get(
+    return algebra_at(law, values).get(
         "certificates",
         lambda: _decided(law, values),
         _plain_certificates,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.records import read
 from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.preparation.kept_algebra import KeptAlgebra, algebra_at
 from lawdsl.fitting.result_parts import FixedParameter, Intervals, Parameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     import sympy as sp
 else:
     sp = lazy_module("sympy")
+
+_Slopes = tuple[tuple[str, float, Mapping[str, float]], ...]
 
 # numbers of a parameter between its value and each end, and how far those towards infinity go
 POINTS, FAR = 33, 1e6
@@ -32,14 +37,26 @@ def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParame
     """
     values_of_fixed = {}
     ties, fixed = law.ties, law.fixed
-    point = _point(law, values) if ties else {}
+    tied: Mapping[str, float] = {}
+    if ties:
+        tied = algebra_at(law, values).get(
+            "tied values",
+            partial(_tied_values, law, values),
+            dict,
+            lambda content: {name: read(float, content[name]) for name in ties},
+        )
     for name in law.declarations.symbols:
         if name in ties:
-            number = float(law.to_sympy(tree.Name(name)).xreplace(point))
-            values_of_fixed[name] = FixedParameter(number, ties[name])
+            values_of_fixed[name] = FixedParameter(tied[name], ties[name])
         elif name in fixed:
             values_of_fixed[name] = FixedParameter(fixed[name])
     return values_of_fixed
+
+
+def _tied_values(law: Law, values: Mapping[str, float]) -> Mapping[str, float]:
+    """Tied parameter -> its value."""
+    point = _point(law, values)
+    return {name: float(law.to_sympy(tree.Name(name)).xreplace(point)) for name in law.ties}
 
 
 def _point(law: Law, values: Mapping[str, float]) -> dict[sp.Symbol, sp.Float]:
@@ -70,12 +87,17 @@ def with_tied_intervals(
     """
     errors, ends = dict(intervals.errors), dict(intervals.ends)
     values = {name: parameter.value for name, parameter in parameters.items()}
-    for name, value, slopes in _tied(law, values) if law.ties else ():
+    kept = algebra_at(law, values)
+    tied: _Slopes = ()
+    if law.ties:
+        compute = partial(_tied_slopes, law, values)
+        tied = kept.get("tied slopes", compute, list, partial(read, _Slopes))
+    for name, value, slopes in tied:
         if any(part not in intervals.errors or part not in intervals.ends for part in slopes):
             continue
         if len(slopes) == 1:
             ((part, slope),) = slopes.items()
-            images = _images(law, name, values, part, intervals.ends[part])
+            images = _images(kept, law, name, values, part, intervals.ends[part])
             if _is_monotone(images):
                 errors[name] = abs(slope) * intervals.errors[part]
                 ends[name] = min(images[0], images[-1]), max(images[0], images[-1])
@@ -112,8 +134,14 @@ def _combined_distances(
         return float(np.sqrt(low @ correlations @ low)), float(np.sqrt(high @ correlations @ high))
 
 
-def _tied(law: Law, values: Mapping[str, float]) -> Iterator[tuple[str, float, dict[str, float]]]:
+def _tied_slopes(law: Law, values: Mapping[str, float]) -> _Slopes:
     """Tied parameters, their values, and their slopes in the fitted parameters."""
+    return tuple(_each_tied(law, values))
+
+
+def _each_tied(
+    law: Law, values: Mapping[str, float]
+) -> Iterator[tuple[str, float, Mapping[str, float]]]:
     point = _point(law, values)
     fitted = {law.symbols[name]: name for name in values}
     for name in law.ties:
@@ -125,11 +153,27 @@ def _tied(law: Law, values: Mapping[str, float]) -> Iterator[tuple[str, float, d
 
 
 def _images(
-    law: Law, name: str, values: Mapping[str, float], part: str, ends: tuple[float, float]
-) -> list[float]:
+    kept: KeptAlgebra,
+    law: Law,
+    name: str,
+    values: Mapping[str, float],
+    part: str,
+    ends: tuple[float, float],
+) -> tuple[float, ...]:
     """A tied parameter along the interval of the one that it depends on, from its lower end on; nan
     where it has no value.
     """
+    return kept.get(
+        f"{name} along {part} from {ends[0]!r} to {ends[1]!r}",
+        lambda: tuple(_computed_images(law, name, values, part, ends)),
+        list,
+        partial(read, tuple[float, ...]),
+    )
+
+
+def _computed_images(
+    law: Law, name: str, values: Mapping[str, float], part: str, ends: tuple[float, float]
+) -> list[float]:
     formula, value = law.to_sympy(tree.Name(name)), values[part]
     steps = np.linspace(0.0, 1.0, POINTS)
     far = max(abs(value), 1.0) * np.array([0.0, *np.geomspace(1e-3, FAR, POINTS - 1), np.inf])

@@ -137,8 +137,9 @@ class Quantity:
     @property
     def is_share(self) -> bool:
         """Whether its domain lies within [0, 1]."""
-        lower = any(b.lower and b.is_nonnegative for b in self.bounds)
-        return lower and any(not b.lower and _is_at_most_one(b) for b in self.bounds)
+        # the upper bound first: most variables have none, and a limit may need algebra
+        upper = any(not b.lower and _is_at_most_one(b) for b in self.bounds)
+        return upper and any(b.lower and b.is_nonnegative for b in self.bounds)
 
 
 def _is_at_most_one(bound: Bound) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -121,6 +121,16 @@ def kept_in(cache: Cache) -> Iterator[None]:
         _used.reset(token)
         for algebra in used.laws.values():
             algebra.keep()
+
+
+def algebra_at(law: Law, values: Mapping[str, float]) -> KeptAlgebra:
+    """The results of algebra on a law at fitted values.
+
+    Args:
+        law: the law, at its labels if it has index sets.
+        values: parameter -> its value.
+    """
+    return algebra_of(law, sorted(values.items()))
 
 
 def algebra_of(law: Law, *more: object) -> KeptAlgebra:
