@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.diagnostics import Text
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
@@ -25,7 +25,6 @@ from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels, general
-from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.latex import law_latex
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
@@ -38,6 +37,7 @@ from lawdsl.law.quantities import (
     Names,
     Quantity as Quantity,
     check_finite,
+    lacks,
     unit_text as unit_text,
 )
 
@@ -331,7 +331,7 @@ class Law(Presented, Exportable):
         names = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
             if name not in names:
-                raise self._lacks("setting", name, names, values[name])
+                raise lacks(self.name, self.declarations, "setting", name, names, values[name])
         check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
@@ -353,22 +353,9 @@ class Law(Presented, Exportable):
         names = [p.name for p in self.parameters]
         for name in values:
             if name not in names:
-                raise self._lacks("parameter", name, names)
+                raise lacks(self.name, self.declarations, "parameter", name, names)
         check_finite("parameter", values)
         return self._with(values)
-
-    def _lacks(
-        self, kind: str, name: str, names: list[str], value: float | None = None
-    ) -> LawdslError:
-        help = f"its {kind}s: {', '.join(names) or 'none'}"
-        if kind != "bound":
-            help = did_you_mean(name, names, help)
-        symbol = self.declarations.symbols.get(name)
-        if value is not None and symbol is not None and symbol.kind == "parameter":
-            help = f"`{name}` is a parameter: write --fix {name}={value:g}"
-        elif value is not None and symbol is not None and symbol.kind == "variable":
-            help = f'`{name}` is a variable: choose rows with --where "COLUMN = {value:g}"'
-        return LawdslError(Diagnostic("L0301", f"`{self.name}` has no {kind} `{name}`", help=help))
 
     def _with(self, values: Mapping[str, float]) -> Law:
         merged = {**dict(self.given), **{k: float(v) for k, v in values.items()}}
@@ -394,7 +381,7 @@ class Law(Presented, Exportable):
                 return changed._changed() if self.held else changed
         if leave_out(self.declarations, bound) is not None:
             return replace(self, dropped=(*self.dropped, " ".join(bound.split())))._changed()
-        raise self._lacks("bound", bound, bounds)
+        raise lacks(self.name, self.declarations, "bound", bound, bounds)
 
     def with_bound(self, bound: str) -> Law:
         """The law with one more bound.

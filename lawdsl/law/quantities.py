@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.language.constants import TooLarge, Undefined, value
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.printer import print_formula, print_unit
-from lawdsl.language.symbols import Symbol
+from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula, Name, UnitOf
 
 if TYPE_CHECKING:
@@ -272,3 +273,32 @@ def check_finite(kind: str, values: Mapping[str, float]) -> None:
             message = f"the {kind} `{name}` cannot be {float(number)}"
             help = f"give a finite number: {name}=1e6"
             raise LawdslError(Diagnostic("L0111", message, help=help))
+
+
+def lacks(
+    law: str,
+    declared: Declarations,
+    kind: str,
+    name: str,
+    names: list[str],
+    value: float | None = None,
+) -> LawdslError:
+    """The error of a setting, parameter or bound that a law does not have.
+
+    Args:
+        law: the name of the law.
+        declared: its declarations.
+        kind: setting, parameter or bound.
+        name: what it lacks.
+        names: what it has of this kind.
+        value: the value that was given for it; None for none.
+    """
+    help = f"its {kind}s: {', '.join(names) or 'none'}"
+    if kind != "bound":
+        help = did_you_mean(name, names, help)
+    symbol = declared.symbols.get(name)
+    if value is not None and symbol is not None and symbol.kind == "parameter":
+        help = f"`{name}` is a parameter: write --fix {name}={value:g}"
+    elif value is not None and symbol is not None and symbol.kind == "variable":
+        help = f'`{name}` is a variable: choose rows with --where "COLUMN = {value:g}"'
+    return LawdslError(Diagnostic("L0301", f"`{law}` has no {kind} `{name}`", help=help))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,8 +115,14 @@ def _kept_symmetries(law: Law) -> Freedom:
         "has no symmetries",
         lambda: identifiability.freedom(law),
         lambda found: True if found.certain and not found.symmetries else NOT_KEPT,
-        lambda _: Freedom(),
+        _freedom_of_plain,
     )
+
+
+def _freedom_of_plain(content: Any) -> Freedom:
+    if content is not True:
+        raise ValueError(f"{content!r:.40} is not what is kept of a law without symmetries")
+    return Freedom()
 
 
 def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:

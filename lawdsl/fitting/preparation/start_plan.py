@@ -159,7 +159,7 @@ def plan_of_plain(content: Any, inputs: int, parameters: int) -> StartPlan:
     """
     readers: dict[Any, Any] = {
         Position: partial(_position, parameters),
-        Tape: lambda tape: tape_of_plain(tape, inputs + parameters),
+        Tape: partial(_tape, inputs + parameters),
     }
     readers[Step] = partial(_step, readers)
     plan = read(StartPlan, content, readers)
@@ -180,6 +180,13 @@ def _position(count: int, content: Any) -> int:
     if type(content) is not int or not 0 <= content < count:
         raise ValueError(f"{content!r:.40} is not a position among {count}")
     return content
+
+
+def _tape(inputs: int, content: Any) -> Tape:
+    tape = tape_of_plain(content, inputs)
+    if len(tape.outputs) != 1:
+        raise ValueError("not the tape of one formula")
+    return tape
 
 
 def _step(readers: Readers, content: Mapping[str, Any]) -> Step:
