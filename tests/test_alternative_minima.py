@@ -53,6 +53,16 @@ def test_terms_that_may_change_places_are_named_with_their_values():
     assert found.help
 
 
+@pytest.mark.parametrize("bound", ["b > a", "b > 2*a"])
+def test_a_bound_between_the_parameters_excludes_the_other_optimum(bound: str):
+    law = law_of(
+        f"variable x > 0\nparameter A, B, a > 0\nparameter {bound}\nL = A*exp(-a*x) + B*exp(-b*x)"
+    )
+    loss = (np.exp(-0.3 * X) + 2 * np.exp(-2 * X)) * np.exp(noise(60, 0.001))
+
+    assert optima(law, {"x": X, "L": loss}) == ()
+
+
 def test_only_the_parameters_that_differ_are_named():
     law = law_of("variable x\nparameter c, d\nL = d + (x^2 - c^2)^2\nminimize squared(L)")
     x = X - 2
