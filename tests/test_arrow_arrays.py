@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lawdsl
-from lawdsl.data.arrow_arrays import to_arrow, to_numpy
+from lawdsl.data.arrow_arrays import texts_to_arrow, to_arrow, to_numpy
 
 ARRAYS = [
     np.array([1.5, np.nan, -np.inf, 0.0]),
@@ -20,7 +22,8 @@ ARRAYS = [
     np.array([True, False, True] * 9),
     np.array([], dtype=float),
     np.ma.masked_array([1.0, 2.0], mask=[False, True]),
-    np.array(["one", "two"]),
+    np.array(["one", "", "zwölf", "十"]),
+    np.array([], dtype=str),
 ]
 
 
@@ -57,6 +60,23 @@ def test_columns_become_what_pyarrow_makes_of_them(values: list[Any]):
         expected = each.to_numpy(**options)
         assert made.dtype == expected.dtype
         np.testing.assert_array_equal(made, expected)
+
+
+def test_tables_of_numbers_and_texts_are_read_without_pandas():
+    code = (
+        "import sys, numpy as np; from lawdsl.data.read import read_table;"
+        "read_table({'x': np.ones(2), 'd': np.array(['a', 'b']), 'e': ['a', 'b']});"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("texts", [["half \ud800 pair"], ["whole", "\udfff"]])
+def test_texts_that_arrow_cannot_represent_are_refused_as_by_pyarrow(texts: list[str]):
+    with pytest.raises((pa.ArrowException, UnicodeError)) as expected:
+        pa.array(texts)
+    with pytest.raises(expected.type):
+        texts_to_arrow(texts)
 
 
 def test_a_masked_value_of_a_table_is_missing_and_not_its_number():

@@ -89,6 +89,27 @@ def test_a_shortlist_loses_next_to_nothing(fits: Any, monkeypatch: pytest.Monkey
     assert np.allclose(sorted(chosen), sorted(sorted(r.point.values()) for r in again.runs))
 
 
+def test_candidates_have_the_columns_of_shares_whatever_these_are_called():
+    def with_columns(prefix: str, rows: dict[str, Any]) -> dict[str, Any]:
+        return {name.replace("r_", prefix): x for name, x in rows.items()}
+
+    runs, candidates = table(mixtures(12, 0), 1), table(mixtures(40, 3))
+    designs = [
+        lawdsl.design(
+            "mixing.m4",
+            with_columns(prefix, candidates),
+            runs=with_columns(prefix, runs),
+            target=POINT,
+            budget=16,
+            columns={"r": f"{prefix}*", "L": "L_*"},
+        )
+        for prefix in ("r_", "share of ")
+    ]
+    named, renamed = ([list(run.point.values()) for run in each.runs] for each in designs)
+    assert named == renamed
+    assert list(designs[1].runs[0].point) == ["share of web", "share of code"]
+
+
 def test_first_mixtures_are_chosen_before_there_is_a_loss(tmp_path: Path):
     made = ("mixtures", "spread", *DOMAINS, "--count", "64", "-o", "mixtures.csv")
     assert command(*made, cwd=tmp_path).returncode == 0

@@ -263,6 +263,7 @@ def _for_law(
     """The design for predictions of a law, or a fit of it."""
     from lawdsl.designing.design import as_pool, design as designed
     from lawdsl.designing.runs.costs import inherited_conditions, on_other_columns
+    from lawdsl.designing.runs.hypotheses import parts_of
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit
     from lawdsl.law.law import load
@@ -282,7 +283,7 @@ def _for_law(
             raise click.UsageError(
                 "a fit has its rows: give a law to fit --runs, or leave --runs out"
             )
-        first = subject.parts[0] if isinstance(subject, Fits) else subject
+        first = parts_of(subject)[0]
         law, bound = first.read_law(), {**first.data.columns, **columns}
         conditions = conditions or inherited_conditions(first)
     elif runs is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -179,6 +178,7 @@ class IndexedProgram:
         self.axes = OUTER_AXES + len(leaves.declared.indices)
         # a part that is not taken may have no value there
         self.guarded = any(op == CHOICE for op, _, _ in self.steps)
+        self._moving: dict[frozenset[str] | None, tuple[bool, ...]] = {}
 
     def values(self, sources: Source) -> list[Array]:
         """The result of every step; the output has shape (starts, rows, 1, …)."""
@@ -215,6 +215,7 @@ class IndexedProgram:
         self,
         results: Sequence[Array],
         add_slope: Callable[[str, tuple[IndexValue | int, ...], Array], None],
+        parameters: frozenset[str] | None = None,
     ) -> None:
         """Pass the adjoint of each step to its arguments, from the last step to the first.
 
@@ -222,7 +223,10 @@ class IndexedProgram:
             results: the result of every step.
             add_slope: called with the name and subscripts of each leaf and the derivative by it, shape
                 (starts, rows, …).
+            parameters: the names, without subscripts, of the parameters whose derivatives are needed;
+                by default all.
         """
+        moving = self.moving(parameters)
         adjoints: list[Array | None] = [None] * len(results)
         adjoints[self.output] = np.ones((1,) * self.axes)
         for number in reversed(range(len(results))):
@@ -234,77 +238,78 @@ class IndexedProgram:
                 add_slope(*cast(Leaf, parameter), adjoint)
                 continue
             operands = [results[k] for k in arguments]
-            adjoints_of_arguments = _argument_adjoints(
-                op, operands, results[number], adjoint, parameter, guarded=self.guarded
-            )
-            for k, contribution in zip(arguments, adjoints_of_arguments, strict=True):
-                if contribution is not None and self.moving[k]:
+            for place, k in enumerate(arguments):
+                if moving[k] and not (op == CHOICE and place == 0):  # a condition has no slope
+                    contribution = _argument_adjoint(
+                        op, place, operands, results[number], adjoint, parameter, self.guarded
+                    )
                     previous = adjoints[k]
                     adjoints[k] = contribution if previous is None else previous + contribution
 
-    @cached_property
-    def moving(self) -> tuple[bool, ...]:
-        """For each step, whether it depends on a parameter."""
-        moving: list[bool] = []
-        for op, arguments, parameter in self.steps:
-            leaf = op == "leaf" and self.leaves.is_parameter(cast(Leaf, parameter)[0])
-            moving.append(leaf or any(moving[k] for k in arguments))
-        return tuple(moving)
+    def moving(self, parameters: frozenset[str] | None = None) -> tuple[bool, ...]:
+        """For each step, whether it depends on a parameter.
+
+        Args:
+            parameters: the names of the parameters that count, without subscripts; by default all.
+        """
+        if parameters not in self._moving:
+            moving: list[bool] = []
+            for op, arguments, leaf in self.steps:
+                is_counted = op == "leaf" and self._counts(cast(Leaf, leaf)[0], parameters)
+                moving.append(is_counted or any(moving[k] for k in arguments))
+            self._moving[parameters] = tuple(moving)
+        return self._moving[parameters]
+
+    def _counts(self, name: str, parameters: frozenset[str] | None) -> bool:
+        return self.leaves.is_parameter(name) if parameters is None else name in parameters
 
 
-def _argument_adjoints(
+def _argument_adjoint(
     op: str,
+    place: int,
     operands: Sequence[Array],
     result: Array,
     adjoint: Array,
     parameter: object,
-    *,
     guarded: bool,
-) -> list[Array | None]:
-    """The adjoint of each argument of a step; None for an argument without derivative.
+) -> Array:
+    """The adjoint of one argument of a step: the adjoint of the step times the derivative by it.
 
-    With `guarded` an infinite derivative counts as 0 where the output does not depend on the step.
+    Args:
+        op: the operation.
+        place: which of the arguments.
+        operands: the values of all arguments.
+        result: the value of the step.
+        adjoint: the adjoint of the step.
+        parameter: the data of the operation.
+        guarded: whether an infinite derivative counts as 0 where the output does not depend on the
+            step.
     """
     times = _guarded_times if guarded else _times
+    argument = operands[place]
     match op:
-        case "number":
-            return []
         case "add":
-            return [_summed(adjoint, x) for x in operands]
+            return _summed(adjoint, argument)
         case "multiply" | "contract":
-            first, second = operands
-            return [times(adjoint, second, first), times(adjoint, first, second)]
+            return times(adjoint, operands[1 - place], argument)
+        case "power" if place == 0:
+            exponent = operands[1]
+            return times(adjoint, exponent * np.power(argument, exponent - 1), argument)
         case "power":
-            base, exponent = operands
+            base = operands[0]
             # 0^p·log 0 counts as 0, its limit for p > 0
-            log = np.log(np.where(base == 0, 1.0, base))
-            return [
-                times(adjoint, exponent * np.power(base, exponent - 1), base),
-                times(adjoint, result * log, exponent),
-            ]
+            return times(adjoint, result * np.log(np.where(base == 0, 1.0, base)), argument)
         case "sum":
-            return [
-                np.broadcast_to(adjoint, np.broadcast_shapes(adjoint.shape, _inner(operands[0])))
-            ]
+            return np.broadcast_to(adjoint, np.broadcast_shapes(adjoint.shape, _inner(argument)))
         case "prod":
-            return [times(adjoint, _others(operands[0], parameter), operands[0])]  # type: ignore[arg-type]
+            return times(adjoint, _others(argument, parameter), argument)  # type: ignore[arg-type]
         case _ if op == CHOICE:
-            condition, *parts = operands
-            weights = (condition > 0, ~(condition > 0))
-            return [
-                None,
-                *(
-                    times(adjoint, w.astype(np.float64), x)
-                    for w, x in zip(weights, parts, strict=True)
-                ),
-            ]
+            is_taken = (operands[0] > 0) if place == 1 else ~(operands[0] > 0)
+            return times(adjoint, is_taken.astype(np.float64), argument)
         case _ if op in EXTREMUM_UFUNCS:
-            first = result == operands[0]
-            return [
-                times(adjoint, first * 1.0, operands[0]),
-                times(adjoint, ~first * 1.0, operands[1]),
-            ]
-    return [times(adjoint, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
+            is_first = result == operands[0]
+            return times(adjoint, (is_first if place == 0 else ~is_first) * 1.0, argument)
+    return times(adjoint, FUNCTIONS[op].derivative(ARRAYS, argument, result), argument)
 
 
 def _inner(x: Array) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaf, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.compiling.row_slopes import Slots, row_slopes, slots_of
 from lawdsl.language.instances.instance import IndexValue
+from lawdsl.language.label_texts import split_element
 
 Array = NDArray[np.float64]
 MAX_COPIES = 2  # of what is computed of all rows that a model keeps
@@ -83,6 +85,14 @@ class ArrayModel:
             return _with_slopes(self.law, self.source(theta, piece))
 
     @cached_property
+    def linear_names(self) -> frozenset[str]:
+        """The names, without subscripts, of the parameters that depend on the linear ones."""
+        matrix, _ = self.law.leaves.affine_map
+        depending = set(matrix[:, self.linear].nonzero()[0].tolist())
+        numbers = self.law.leaves.numbers
+        return frozenset(split_element(n)[0] for n, k in numbers.items() if k in depending)
+
+    @cached_property
     def slots(self) -> Slots:
         """Which parameters each row depends on."""
         return slots_of(self.law, self.columns)
@@ -128,12 +138,13 @@ class ArrayValues:
         self._at_zero: tuple[Array, Array] | None = None
 
     def _values_at_zero(self) -> tuple[Array, Array]:
-        """The law and its derivatives with the linear parameters at 0; computed once."""
+        """The law and its derivatives by the linear parameters, with these at 0; computed once."""
         if self._at_zero is None:
+            model = self.model
             nonlinear = self.theta.copy()
-            nonlinear[:, self.model.linear] = 0.0
-            source = self.model.source(nonlinear, self.piece)
-            self._at_zero = _with_slopes(self.model.law, source)
+            nonlinear[:, model.linear] = 0.0
+            source = model.source(nonlinear, self.piece)
+            self._at_zero = _with_slopes(model.law, source, model.linear, model.linear_names)
         return self._at_zero
 
     def offset(self) -> Array:
@@ -142,7 +153,7 @@ class ArrayValues:
 
     def linear_columns(self) -> Array:
         """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
-        return self._values_at_zero()[1][:, self.model.linear]
+        return self._values_at_zero()[1]
 
     def value(self, theta: Array) -> Array:
         """The law, shape (starts, rows), at parameters, shape (starts, p), with the same nonlinear
@@ -162,7 +173,20 @@ def _value(law: IndexedProgram, source: Source) -> Array:
     return np.broadcast_to(_flat(value), shape).copy()
 
 
-def _with_slopes(law: IndexedProgram, source: Source) -> tuple[Array, Array]:
+def _with_slopes(
+    law: IndexedProgram,
+    source: Source,
+    chosen: Sequence[int] | None = None,
+    names: frozenset[str] | None = None,
+) -> tuple[Array, Array]:
+    """The law, shape (starts, rows), and its derivatives, shape (starts, chosen, rows).
+
+    Args:
+        law: the law, compiled to steps on arrays.
+        source: its leaves at the parameters.
+        chosen: the positions of the free parameters by which it is differentiated; by default all.
+        names: the names, without subscripts, of the parameters on which these have an influence.
+    """
     results = law.values(source)
     starts, rows = len(source.everything), source.columns.shape[1]
     matrix, _ = law.leaves.affine_map
@@ -184,10 +208,10 @@ def _with_slopes(law: IndexedProgram, source: Source) -> tuple[Array, Array]:
         )
         slopes[positions.ravel()] += np.moveaxis(adjoints, -1, 0)  # each element once
 
-    law.slopes(results, add_slope)
+    law.slopes(results, add_slope, names)
     value = results[law.output]
     flat = np.broadcast_to(_flat(value), (starts, rows)).copy()
-    free = matrix.T @ slopes.reshape(len(slopes), -1)
+    free = (matrix if chosen is None else matrix[:, chosen]).T @ slopes.reshape(len(slopes), -1)
     gradients = np.asarray(free).reshape(-1, starts, rows)
     return flat, np.ascontiguousarray(np.swapaxes(gradients, 0, 1))
 

@@ -6,6 +6,7 @@ these functions share the memory of the numbers instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 MAX_BYTES_OF_NUMBER = 8
 """Arrow has no longer numbers of those that NumPy has."""
+MAX_BYTES_OF_TEXTS = 2**31 - 1
+"""The offsets of Arrow's type `string` have 32 bits."""
 
 
 def to_arrow(values: NDArray[Any]) -> pa.Array:
@@ -33,7 +36,30 @@ def to_arrow(values: NDArray[Any]) -> pa.Array:
         if kind.kind == "b":
             buffer = pa.py_buffer(np.packbits(values, bitorder="little"))
             return pa.Array.from_buffers(pa.bool_(), len(values), [None, buffer])
-    return pa.array(values)  # a masked array, texts, objects
+    if type(values) is np.ndarray and kind.kind == "U":
+        return texts_to_arrow(values.tolist())
+    return pa.array(values)  # a masked array, bytes, objects
+
+
+def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
+    """Convert texts to an Arrow array, as `pa.array(texts)` does.
+
+    Args:
+        texts: the texts.
+
+    Raises:
+        pa.ArrowException, TypeError: texts that Arrow cannot represent.
+    """
+    try:
+        encoded = [text.encode() for text in texts]
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return pa.array(texts)
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    if offsets[-1] > MAX_BYTES_OF_TEXTS:
+        return pa.array(texts)
+    buffers = [pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(encoded))]
+    return pa.StringArray.from_buffers(len(encoded), *buffers)
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:

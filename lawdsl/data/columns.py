@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import is_unit
-from lawdsl.data.arrow_arrays import to_arrow
+from lawdsl.data.arrow_arrays import texts_to_arrow, to_arrow
 from lawdsl.data.table import Table
 
 UnitFactors = tuple[tuple[str, int], ...]
@@ -98,7 +98,8 @@ def arrow_column(name: str, values: Any) -> pa.Array:
     if isinstance(values, (list, tuple)) and _has_text(values):
         # NumPy would pad every cell to the length of the longest
         try:
-            return pa.array(values)
+            is_only_text = set(map(type, values)) == {str}
+            return texts_to_arrow(values) if is_only_text else pa.array(values)
         except (pa.ArrowException, TypeError, UnicodeError):
             return pa.array([None if value is None else str(value) for value in values])
     try:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.arrow_arrays import to_arrow
+from lawdsl.data.arrow_arrays import texts_to_arrow, to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language.symbols import Symbol
 
@@ -38,7 +38,7 @@ def stacked(
         columns_of_long[output.name] = pa.chunked_array(values)
     except (pa.ArrowInvalid, TypeError):  # numbers in one column, text in another
         texts = [text for name in columns.values() for text in table.texts(name)]
-        columns_of_long[output.name] = pa.chunked_array([pa.array(texts)])
+        columns_of_long[output.name] = pa.chunked_array([texts_to_arrow(texts)])
     units = dict(table.units)
     output_units = {table.units[name] for name in columns.values() if name in table.units}
     if len(output_units) > 1:

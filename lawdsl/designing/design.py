@@ -18,7 +18,7 @@ from lawdsl.designing.runs.aim import Aim, aim_at_predictions
 from lawdsl.designing.runs.answers_as_targets import aim_at_answer
 from lawdsl.designing.runs.costs import inherited_conditions, on_other_columns, pool_of_table
 from lawdsl.designing.runs.first_batch import first_runs, rows_of_first_fit
-from lawdsl.designing.runs.hypotheses import columns_for
+from lawdsl.designing.runs.hypotheses import columns_for, parts_of
 from lawdsl.designing.runs.measured_rows import at_one_label, measured_rows
 from lawdsl.designing.runs.next_runs import next_runs
 from lawdsl.designing.runs.pool import Pool, done_candidates
@@ -109,8 +109,9 @@ def design(
         if first is not None:
             return first
         own = fit(declared, runs, columns=bound, where=conditions, **options)
-    read = (own.parts[0] if isinstance(own, Fits) else own).read_law()
-    _check_names(read, own, bound)
+    part = parts_of(own)[0]
+    read = part.read_law()
+    _check_names(read, part, bound)
     if not points:
         message = "a design needs a target: the prediction that is to become precise"
         written = " ".join(f"{q.name}=…" for q in read.variables)
@@ -121,7 +122,6 @@ def design(
         check_point(read, point)
     others = [_rival(name, own, runs, options) for name in as_texts(rivals)]
     aim = aim_at_predictions(own, points, others, discrepancy)
-    part = own.parts[0] if isinstance(own, Fits) else own
     pool = as_pool(
         candidates,
         read,
@@ -140,9 +140,8 @@ def _different(
     return [point for k, point in enumerate(points) if point not in points[:k]]
 
 
-def _check_names(law: Law, own: Fit | Fits, bound: Mapping[str, str]) -> None:
+def _check_names(law: Law, part: Fit, bound: Mapping[str, str]) -> None:
     """Refuse columns of what is no variable of the law; N0103."""
-    part = own.parts[0] if isinstance(own, Fits) else own
     names = [*part.data.columns, *(q.name for q in law.variables), law.output]
     for name in bound:
         if name.partition("[")[0] not in {n.partition("[")[0] for n in names}:

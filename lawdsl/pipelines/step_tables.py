@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.arrow_arrays import to_numpy
+from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.binding import conversion
 from lawdsl.data.missing_columns import no_column
 from lawdsl.data.table import Table, bad_rows, number
@@ -143,7 +143,7 @@ def output_table(
     law, output = task.law, task.column(task.law.output)
     point_columns = {task.column(name): (name, number) for name, number in task.point.items()}
     columns: dict[str, Any] = {}
-    firsts = pa.array([int(rows[0]) for rows in groups], type=pa.int64())
+    firsts = to_arrow(np.array([rows[0] for rows in groups], dtype=np.int64))
     skipped = (output, ERROR_COLUMN.format(output), *point_columns)
     for column, cells in table.columns.items():
         if column in point_columns:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.arrow_arrays import texts_to_arrow
 from lawdsl.data.label_columns import elements
 from lawdsl.data.stacked_columns import stacked
 from lawdsl.data.table import Table
@@ -55,7 +56,7 @@ def long_table(
             raise LawdslError(Diagnostic("D0120", message, place=table.name, help=help))
         long, labels = stacked(output, table, wide)
         columns = {name: x for name, x in long.columns.items() if name not in wide.values()}
-        columns[over] = pa.chunked_array([pa.array(labels)])
+        columns[over] = pa.chunked_array([texts_to_arrow(labels)])
         long = replace(long, columns=columns, rows=np.arange(1, len(long) + 1))
         return long, {**bindings, output.name: output.name, over: over}
     return table, dict(bindings)

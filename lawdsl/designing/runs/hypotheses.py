@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import bind
+from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.table import Table
 from lawdsl.designing.runs.batch import Hypothesis
 from lawdsl.designing.runs.of_fit import posterior_of, surface_of
@@ -87,7 +88,7 @@ def columns_for(law: Law, fitted: Mapping[str, str], table: Table) -> dict[str, 
 
     Args:
         law: whose variables are bound.
-        fitted: variable or output -> column of the fitted table.
+        fitted: variable or output -> column of the fitted table; `share_*` for a column for each label.
         table: the candidates.
     """
     result = {}
@@ -95,14 +96,22 @@ def columns_for(law: Law, fitted: Mapping[str, str], table: Table) -> dict[str, 
         name = quantity.name
         # the shares of a law with index sets, r[web], are columns such as r_web
         base, labels = split_element(name)
-        spellings = (fitted.get(name, name), name, "_".join((base, *labels)))
+        from_pattern = fitted.get(base, base).replace(WILDCARD, "_".join(labels))
+        spellings = (fitted.get(name, name), name, from_pattern, "_".join((base, *labels)))
         result[name] = next((s for s in spellings if s in table.columns), fitted.get(name, name))
     return result
 
 
 def parts_of(fit: Fit | Fits) -> tuple[Fit, ...]:
-    """The fits of all labels, or the one fit."""
-    return fit.parts if isinstance(fit, Fits) else (fit,)
+    """The fits of all labels, or the one fit; those of labels know also the patterns of columns from
+    which their shares were read.
+    """
+    if isinstance(fit, Fit):
+        return (fit,)
+    return tuple(
+        replace(part, data=replace(part.data, columns={**fit.columns, **part.data.columns}))
+        for part in fit.parts
+    )
 
 
 def check_rows(fit: Fit) -> None:

@@ -29,6 +29,8 @@ MIN_DRAWS = 20
 MAX_SHOWN_VALUES = 6  # variables of a row that are shown in a message
 # rows of a sample on which draws for a longer table are compared
 MAX_COMPARED_ROWS = 1000
+# numbers of the Jacobians of a batch of draws, few enough for the caches of a processor
+BATCH_NUMBERS = 500_000
 
 
 def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> Array:
@@ -60,7 +62,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         theta = with_linear_by_blocks(problem, theta)
     elif problem.linear:
         # so that draws are compared at their best linear parameters, as in the search
-        theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)
+        theta = _with_linear(problem, theta)
     free = to_free(problem.transforms, theta)
     # a solved parameter may be infinite: its start begins at the unconstrained parameter 0 instead
     free[~np.isfinite(free)] = 0.0
@@ -72,6 +74,16 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
     others = order[len(best) :]
     random_starts = rng.choice(others, min(len(others), count - len(best)), replace=False)
     return free[np.concatenate([best, random_starts]).astype(int)]
+
+
+def _with_linear(problem: Problem, theta: Array) -> Array:
+    """Draws with the linear parameters at their least-squares values, shape (draws, parameters)."""
+    batch = max(1, BATCH_NUMBERS // (problem.rows * problem.parameters))
+    parts = []
+    for first in range(0, len(theta), batch):
+        part = theta[first : first + batch]
+        parts.append(least_squares_linear(problem, Evaluation(problem, part, 0), part)[0])
+    return np.concatenate(parts)
 
 
 def no_value_error(law: PreparedLaw, problem: Problem, seed: int) -> LawdslError:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table
 from lawdsl.pipelines.branching.label_join import ambiguous, join_labels
@@ -70,7 +71,7 @@ def one_row_per_group(
         values: computed column -> its values, shape (groups,).
         units: computed column -> its unit; none for a number without unit.
     """
-    firsts = pa.array([int(rows[0]) for rows in groups], type=pa.int64())
+    firsts = to_arrow(np.array([rows[0] for rows in groups], dtype=np.int64))
     columns: dict[str, Any] = {
         name: cells.take(firsts)
         for name, cells in table.columns.items()
@@ -212,7 +213,7 @@ def _beside(origins: Sequence[StepRows]) -> StepRows:
         for name, cells in origin.table.columns.items():
             if name not in columns and name in origin.table.units:
                 units[name] = origin.table.units[name]
-            columns.setdefault(name, cells.take(pa.array(rows)))
+            columns.setdefault(name, cells.take(to_arrow(rows)))
         for name, array in origin.draws.items():
             draws.setdefault(name, array[:, rows])
     first = origins[0]
