@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """The class and the function that a user of the package needs; they load SymPy."""
+    """The class and the function that a user of the package needs."""
     if name not in ("Law", "load"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lawdsl.law import law
