@@ -120,7 +120,8 @@ def asked(law: Law) -> Iterator[Any]:
     yield prepared.linear(), sorted(prepared.coefficients()), prepared.has_logarithm()
     yield [sorted(prepared.symbols_of_slope(name)) for name in prepared.names]
     yield [sorted(prepared.symbols_of_merged_slope(name)) for name in prepared.names]
-    yield symmetries_of(law)
+    if not problem.model.piecewise:  # of those it is uncertain, and not kept
+        yield symmetries_of(law)
     yield fixed_values(law, dict(zip(prepared.names, theta[0].tolist(), strict=True)))
 
 
