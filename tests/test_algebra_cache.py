@@ -149,7 +149,7 @@ def test_what_is_read_again_is_what_was_computed_even_if_parts_are_damaged(
             patch.setattr(Law, function, no_algebra)
         assert results(load_again(law), entries, monkeypatch) == computed
 
-    for damage in (-1, 0.5, "x", {"x": 1}, [None, 10**6, "x"]):
+    for damage in (-1, [None, 10**6, "x"]):
         for damaged in (
             Entries({each: dict.fromkeys(part, damage) for each, part in entries.items()}),
             Entries(dict.fromkeys(entries, damage)),
