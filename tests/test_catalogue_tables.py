@@ -186,15 +186,19 @@ def check_five_groups(data: Path, law: str) -> None:
         index=["run", *shares], columns="valid_domain", values="loss", observed=True
     ).reset_index()
     assert len(wide) == 26
+    hidden = tuple(map(str, range(1, 31)))
+    of_rows = {} if law in ("mixing.explicit", "mixing.implicit") else {"i": "v"}
     here = lawdsl.load(law).at_labels(
-        Instance({"training": FIVE, "validation": ("v",)}, {"i": "v"})
+        Instance({"training": FIVE, "validation": ("v",), "1..30": hidden}, of_rows)
     )
     points = [{f"r[{n}]": float(row[f"r_{n}"]) for n in FIVE} for _, row in wide.iterrows()]
     for group, (c, k, *t), error in zip(GROUPS, RELEASED, RELEASED_ERRORS, strict=True):
         # the shares sum to 1: the law has t that sum to 0, or no k
-        less = float(np.mean(t)) if law == "mixing.m4" else -k
+        less = -k if law == "mixture.loglinear" else float(np.mean(t))
         values = {f"t[v, {n}]": x - less for n, x in zip(FIVE, t, strict=True)}
-        values |= {"c[v]": np.exp(c), "k[v]": np.exp(k + less)}
+        values |= {"c[v]": np.exp(c), "k[v]": np.exp(k + less), "s[v]": 1.0, "c": np.exp(c)}
+        values |= {f"k[{h}]": np.exp(k + less) / len(hidden) for h in hidden}  # all alike
+        values |= {f"t[{h}, {n}]": values[f"t[v, {n}]"] for h in hidden for n in FIVE}
         s = np.array([weights[name] for name in group])
         measured = wide[group].to_numpy(float) @ s / s.sum()
         fixed = here.expression.xreplace(
@@ -294,6 +298,8 @@ TABLES: dict[str, Callable[[Path], None]] = {
         data, "mixing.m2", {"Books3": 0.0114, "Pile-CC": 0.0072}
     ),
     "mixing.m4": lambda data: check_five_groups(data, "mixing.m4"),
+    "mixing.explicit": lambda data: check_five_groups(data, "mixing.explicit"),
+    "mixing.implicit": lambda data: check_five_groups(data, "mixing.implicit"),
     "mixture.loglinear": lambda data: check_five_groups(data, "mixture.loglinear"),
     "lr.step": check_best_cells,
     "batch.step": check_best_cells,
