@@ -17,7 +17,7 @@ ELSEWHERE = {
 }
 """law -> the test that has its number."""
 
-COMPUTED = ("kaplan", "kaplan.steps", "moe.routed")
+COMPUTED = ("kaplan", "kaplan.steps", "moe.routed", "schedule.continual")
 """Laws whose constants are printed, and no loss that follows from them: it is computed in NumPy."""
 
 _NO_CONSTANTS = (
