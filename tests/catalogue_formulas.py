@@ -311,6 +311,23 @@ FORMULAS: dict[str, Planted] = {
         lambda C, R0, A, C_mid, B: R0 + (A - R0) * C**B / (C**B + C_mid**B),
         "R",
     ),
+    # Wang et al. 2025: FineWeb, before and after a switch to Knowledge-Pile
+    "schedule.continual": Planted(
+        grid(
+            S1_pt=np.array([0.5, 6]),
+            S1_cpt=np.array([0.0, 0.1, 3]),
+            S2_pt=np.array([0.0, 0.9]),
+            S2_cpt=np.array([0.2]),
+        ),
+        _values("schedule.continual"),
+        lambda S1_pt, S1_cpt, S2_pt, S2_cpt, **_: (
+            3.057
+            + 0.490 * (S1_pt + S1_cpt) ** -0.497
+            + 0.366 * (1 - (1 + 28 * S1_cpt) ** -0.189)
+            - 0.299 * S2_pt
+            - 0.298 * S2_cpt
+        ),
+    ),
     # Luo et al. 2025, the released coefficients of 100M parameters
     "schedule.multi_power": Planted(
         grid(S1=np.array([1.0, 5]), S2=np.array([0.005, 0.5]), drop=[2.1e-4], eta_1=[9e-5]),

@@ -1,11 +1,13 @@
 """Parameters and columns of shipped laws of the literature, at which tables are simulated.
 
 Parameters are those that the source prints where `lawdsl show` or the tests of printed numbers have them, and otherwise of the
-size that fits of public tables give. Laws with index sets are simulated by the tests of index sets.
+size that fits of public tables give. Of the laws with index sets two have released coefficients; the others are simulated by
+the tests of index sets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 Span = tuple[float, float] | Sequence[float]
@@ -178,6 +180,22 @@ VALUES: dict[str, tuple[Mapping[str, float], Mapping[str, Span]]] = {
         {"Nc": 6.5e13, "alphaN": 0.077, "Sc": 2.1e3, "alphaS": 0.76},
         {"N": (1e6, 1e9), "S_min": (500.0, 2e5)},
     ),
+    "data.practical": (
+        {"E": 1.8, "L0": 10.8, "a": 55.0, "alpha": 0.35, "b": 240.0, "beta": 0.37}
+        | {"c": 0.3, "gamma": 0.5, "delta": 0.6},
+        {"N": (3e7, 7e9), "T": (5e8, 3e11), "D": (1e8, 1e11)},
+    ),
+    "sparse.pruned": (
+        {"a_S": 16.8, "b_S": 0.722, "c_S": 45.0, "b_N": 0.245, "a_D": 6.9e8, "b_D": 0.203}
+        | {"c": 0.651},
+        {"S": [0, 0.5, 0.75, 0.875], "N": (1e6, 1e8), "D": (1e10, 2e11)},
+    ),
+    "schedule.continual": (
+        {"L0": 3.057, "A": 0.490, "alpha": 0.497, "B": 0.366, "E": 28.0, "beta": 0.189}
+        | {"C1": 0.299, "C2": 0.298},
+        {"S1_pt": (0.5, 6.0), "S1_cpt": [0, 0.01, 0.03, 0.1, 0.3, 1, 3]}
+        | {"S2_pt": [0, 0.3, 0.6, 0.9], "S2_cpt": [0, 0.1, 0.2, 0.4, 0.8]},
+    ),
     "schedule.annealing": (
         {"L0": 2.79, "A": 0.593, "alpha": 0.455, "C": 0.481},
         {"S1": (0.3, 25.0), "S2": [0, 0.01, 0.03, 0.1, 0.2]},
@@ -212,3 +230,27 @@ VALUES: dict[str, tuple[Mapping[str, float], Mapping[str, Span]]] = {
 
 NOT_SIMULATED = ("family.broken2", "family.saturating", "quality.utility")
 """Laws without index sets of which no table is simulated: one does not determine their parameters."""
+
+
+# ---- mixtures of five groups of domains, Ye et al. 2024
+
+FIVE = ("academic", "prose", "dialogue", "symbolic", "internet")
+# the authors' code, for 70M: log c, log k, and t of the five groups
+RELEASED = (
+    (0.9750, -2.1391, -10.0864, 2.7140, 2.7106, 2.6083, 1.5866),
+    (1.2624, -2.1656, 1.3930, -4.6811, 0.7855, 1.8719, 0.5734),
+    (1.1375, -7.1017, 6.7135, 6.2643, -31.8621, 6.6423, 6.2053),
+    (0.4750, -3.6546, 3.3289, 3.6705, 3.1127, -16.4217, 3.1591),
+    (1.2402, -1.9510, 1.1897, 0.8697, -0.5184, 1.7122, -3.0870),
+)
+MIXTURES = ("mixing.m4", "mixture.loglinear")
+"""Laws with index sets of which released coefficients are known: the same losses, written in two ways."""
+
+
+def of_mixture(law: str, label: str, released: tuple[float, ...]) -> dict[str, float]:
+    """The parameters of a law of mixtures for a group: shares sum to 1, so t sums to 0, or there is no k."""
+    c, k, *t = released
+    less = -k if law == "mixture.loglinear" else sum(t) / len(t)
+    values = {f"t[{label}, {name}]": x - less for name, x in zip(FIVE, t, strict=True)}
+    values |= {f"c[{label}]": math.exp(c)}
+    return values if law == "mixture.loglinear" else values | {f"k[{label}]": math.exp(k + less)}

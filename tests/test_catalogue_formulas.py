@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import sympy as sp
 from catalogue_formulas import FORMULAS
-from catalogue_numbers_elsewhere import COMPUTED, ELSEWHERE, UNPRINTED
+from catalogue_numbers_elsewhere import COMPUTED, ELSEWHERE, REFITTED_WITH, UNPRINTED
 from planted import PLANTED, Planted
+from test_catalogue_certified import CERTIFIED, SHARES
 from test_catalogue_numbers import ROWS
 from test_catalogue_optima import OPTIMA
+from test_catalogue_refits import CHECKS
 from test_catalogue_tables import TABLES
 
 import lawdsl
@@ -39,6 +41,8 @@ def test_the_law_is_its_formula_in_numpy(name: str):
 def test_every_law_has_a_number_that_its_source_or_a_public_table_gives():
     """A law of which neither prints a number is named, with the reason, and is its formula."""
     numbers = {row.law for row in ROWS} | set(OPTIMA) | set(TABLES) | set(ELSEWHERE) | set(COMPUTED)
+    numbers |= set(CERTIFIED) | set(SHARES) | set(CHECKS) | set(REFITTED_WITH)
+    assert set(REFITTED_WITH.values()) <= set(CHECKS)
     assert set(shipped("law")) - numbers - set(UNPRINTED) == set()
     assert numbers & set(UNPRINTED) == set()
     assert set(UNPRINTED) | set(COMPUTED) <= set(AGAIN) and all(UNPRINTED.values())

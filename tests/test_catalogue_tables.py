@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from catalogue_values import FIVE, RELEASED, of_mixture
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from test_catalogue_optima import loss
@@ -155,7 +156,6 @@ def check_candidates(data: Path, law: str, errors: Mapping[str, float]) -> None:
 
 # ---- printed coefficients on public tables
 
-FIVE = ("academic", "prose", "dialogue", "symbolic", "internet")
 GROUPS = (
     ["PubMed_Central", "ArXiv", "FreeLaw", "USPTO_Backgrounds", "PubMed_Abstracts"]
     + ["PhilPapers", "NIH_ExPorter"],
@@ -163,14 +163,6 @@ GROUPS = (
     ["OpenSubtitles", "Ubuntu_IRC", "EuroParl", "YoutubeSubtitles", "HackerNews", "Enron_Emails"],
     ["Github", "DM_Mathematics"],
     ["Pile-CC", "OpenWebText2", "StackExchange", "Wikipedia_en"],
-)
-# the authors' code, for 70M: log c, log k, and t of the five groups
-RELEASED = (
-    (0.9750, -2.1391, -10.0864, 2.7140, 2.7106, 2.6083, 1.5866),
-    (1.2624, -2.1656, 1.3930, -4.6811, 0.7855, 1.8719, 0.5734),
-    (1.1375, -7.1017, 6.7135, 6.2643, -31.8621, 6.6423, 6.2053),
-    (0.4750, -3.6546, 3.3289, 3.6705, 3.1127, -16.4217, 3.1591),
-    (1.2402, -1.9510, 1.1897, 0.8697, -0.5184, 1.7122, -3.0870),
 )
 RELEASED_ERRORS = (0.0281, 0.0119, 0.0261, 0.0150, 0.0097)
 
@@ -186,15 +178,17 @@ def check_five_groups(data: Path, law: str) -> None:
         index=["run", *shares], columns="valid_domain", values="loss", observed=True
     ).reset_index()
     assert len(wide) == 26
+    hidden = tuple(map(str, range(1, 31)))
+    of_rows = {} if law in ("mixing.explicit", "mixing.implicit") else {"i": "v"}
     here = lawdsl.load(law).at_labels(
-        Instance({"training": FIVE, "validation": ("v",)}, {"i": "v"})
+        Instance({"training": FIVE, "validation": ("v",), "1..30": hidden}, of_rows)
     )
     points = [{f"r[{n}]": float(row[f"r_{n}"]) for n in FIVE} for _, row in wide.iterrows()]
     for group, (c, k, *t), error in zip(GROUPS, RELEASED, RELEASED_ERRORS, strict=True):
-        # the shares sum to 1: the law has t that sum to 0, or no k
-        less = float(np.mean(t)) if law == "mixing.m4" else -k
-        values = {f"t[v, {n}]": x - less for n, x in zip(FIVE, t, strict=True)}
-        values |= {"c[v]": np.exp(c), "k[v]": np.exp(k + less)}
+        values = of_mixture(law, "v", (c, k, *t))
+        values |= {"s[v]": 1.0, "c": values["c[v]"]}
+        values |= {f"k[{h}]": values.get("k[v]", 1.0) / len(hidden) for h in hidden}  # all alike
+        values |= {f"t[{h}, {n}]": values[f"t[v, {n}]"] for h in hidden for n in FIVE}
         s = np.array([weights[name] for name in group])
         measured = wide[group].to_numpy(float) @ s / s.sum()
         fixed = here.expression.xreplace(
@@ -294,6 +288,8 @@ TABLES: dict[str, Callable[[Path], None]] = {
         data, "mixing.m2", {"Books3": 0.0114, "Pile-CC": 0.0072}
     ),
     "mixing.m4": lambda data: check_five_groups(data, "mixing.m4"),
+    "mixing.explicit": lambda data: check_five_groups(data, "mixing.explicit"),
+    "mixing.implicit": lambda data: check_five_groups(data, "mixing.implicit"),
     "mixture.loglinear": lambda data: check_five_groups(data, "mixture.loglinear"),
     "lr.step": check_best_cells,
     "batch.step": check_best_cells,

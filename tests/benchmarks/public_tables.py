@@ -9,20 +9,31 @@ PATH is the folder of the tables; what is missing there is said. Each law that t
 from __future__ import annotations
 
 import os
+import sys
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from public_mixtures import (
+    Part,
+    continual,
+    fine_tuning,
+    five_groups,
+    seventeen_domains,
+    three_domains,
+)
 
 import lawdsl
 from lawdsl.comparing.interval_score import further_run_interval
@@ -43,28 +54,14 @@ SAME_FORMULA = ("multimodal.native", "mixing.critical")
 
 
 @dataclass(frozen=True)
-class Part:
-    """Rows of a public table, and those of its largest runs.
-
-    Attributes:
-        columns: names of laws' variables and outputs, each shape (rows,); one column may have several names.
-        held_out: the rows to be predicted, shape (rows,).
-        output: the columns that are an output.
-    """
-
-    columns: Mapping[str, Array]
-    held_out: NDArray[np.bool_]
-    output: tuple[str, ...] = ("L",)
-
-
-@dataclass(frozen=True)
 class PublicTable:
     """A table, where it lies and what is held out; scores are means over its parts."""
 
     name: str
     file: str
     held_out: str
-    parts: Callable[[pd.DataFrame], Iterator[Part]]
+    parts: Callable[[Any], Iterator[Part]]
+    read: Callable[[Path], Any] = pd.read_csv
 
 
 @dataclass(frozen=True)
@@ -161,6 +158,7 @@ def domain_shares(table: pd.DataFrame) -> Iterator[Part]:
 
 
 BUDGET = "the largest budget"
+MIXTURES = "every fourth mixture, each loss"
 TABLES = (
     PublicTable(
         "Chinchilla's figure 4",
@@ -196,6 +194,29 @@ TABLES = (
         "the share 1/4, four sizes",
         domain_shares,
     ),
+    PublicTable("three domains", "mixing_laws/3Mix.csv", MIXTURES, three_domains, Path),
+    PublicTable("five groups of domains", "mixing_laws/5Mix.parquet", MIXTURES, five_groups, Path),
+    PublicTable(
+        "seventeen domains",
+        "regmix/train_mixture_1m.csv",
+        "256 of 768 mixtures, three losses",
+        seventeen_domains,
+        Path,
+    ),
+    PublicTable(
+        "fine-tuning",
+        "finetune_wmt19/runs.csv",
+        "the most examples, eight models",
+        fine_tuning,
+        Path,
+    ),
+    PublicTable(
+        "continual pre-training",
+        "cpt_mini/runs.csv",
+        "the last third of the tokens, two losses",
+        continual,
+        Path,
+    ),
 )
 
 
@@ -203,7 +224,9 @@ TABLES = (
 
 
 def laws_of(part: Part) -> list[str]:
-    """The laws without index sets that the columns feed, with an output among them."""
+    """The laws of a part, or those without index sets that the columns feed, with an output among them."""
+    if part.laws:
+        return list(part.laws)
     table = read_table({name: column for name, column in part.columns.items()})
     every = (declarations(name)[0] for name in shipped("law"))
     known = [law for law in every if not law.indices and law.name not in SAME_FORMULA]
@@ -220,12 +243,18 @@ def laws_of(part: Part) -> list[str]:
 def score(name: str, part: Part) -> Score | str:
     """The score of a law; or why it has none."""
     law = lawdsl.load(name)
-    wanted = [q.name for q in law.variables] + [law.output]
+    shares = [column for column in part.columns if "[" in column]
+    wanted = [*(shares or (q.name for q in law.variables)), law.output]
     rows = {n: part.columns[n][~part.held_out] for n in wanted}
     points = {n: part.columns[n][part.held_out] for n in wanted[:-1]}
+    labels = {"validation": np.repeat(part.label, len(rows[law.output]))} if part.label else {}
+    options: dict[str, Any] = {} if part.starts is None else {"starts": part.starts}
+    known = {s.name: part.settings[s.name] for s in law.settings if s.name in part.settings}
     try:
-        fit = lawdsl.fit(law, rows, claims=False, rolled_check=False)
-        assert isinstance(fit, Fit)
+        found = lawdsl.fit(
+            law, rows | labels, claims=False, rolled_check=False, settings=known, **options
+        )
+        fit = found if isinstance(found, Fit) else found.part(part.label)
         inside: list[NDArray[np.bool_]] = []
         measured = part.columns[law.output][part.held_out]
         for discrepancy in (0.0, None):
@@ -238,7 +267,7 @@ def score(name: str, part: Part) -> Score | str:
     off = np.abs(predicted - measured)
     return Score(
         name,
-        len(law.parameters),
+        len(fit.parameters),
         len(rows[law.output]),
         off,
         off / measured,
@@ -303,7 +332,7 @@ def main() -> int:
         if not path.is_file():
             missing.append(table.file)
             continue
-        show(table, list(table.parts(pd.read_csv(path))))
+        show(table, list(table.parts(table.read(path))))
         sys.stdout.flush()
         print(f"{table.name}: {time.process_time() - began:.0f} s of CPU so far", file=sys.stderr)
     for file in missing:
