@@ -112,15 +112,6 @@ VOCABULARY = {
     "beta": 0.447,
 }
 
-T5 = {"a_S": 16.8, "b_S": 0.722, "c_S": 45, "b_N": 0.245, "a_D": 6.9e8, "b_D": 0.203, "c": 0.651}
-VIT = {"a_S": 294, "b_S": 0.821, "c_S": 468, "b_N": 0.392, "a_D": 2.37e8, "b_D": 0.89, "c": 4.517}
-
-
-def dense(v: Values, N: float) -> float:
-    """The loss of a model without zeros, on 1e11 tokens or images."""
-    return (v["a_S"] + v["c_S"]) / N ** v["b_N"] + (v["a_D"] / 1e11) ** v["b_D"] + v["c"]
-
-
 ROWS = (
     # Sun et al., Section 4.3: 1730T, 27T and .4T tokens at 1B parameters and blocks of 128
     Printed(
@@ -216,17 +207,6 @@ ROWS = (
         {"N": 1.40e9, "D": 2.74e9 / 4, "K": 4},
         1e9 ** (-0.11 / 0.243) + 1e9 ** (-0.04 / 0.272),
         2e-3,
-    ),
-    # Frantar et al.: 75 % of zeros are worth 2.16 times the parameters of T5, 2.17 times those of ViT
-    *(
-        Printed(
-            "sparse.pruned",
-            printed,
-            {"S": 0.75, "N": 1e8, "D": 1e11},
-            dense(printed, x * 1e8),
-            2e-4,
-        )
-        for printed, x in ((T5, 2.16), (VIT, 2.17))
     ),
     # Gao et al.: KL divergence of best of 1,000 is 5.909 nats; the most reward is alpha^2/(4 beta)
     Printed("rl.overoptimised_best_of_n", {"alpha": 2, "beta": 0.5}, {"d": 2.0}, 2.0, 1e-9),

@@ -91,16 +91,6 @@ def check_one_language(data: Path) -> None:
     assert value == pytest.approx(1.87 + 521 / 1e9**0.3527 + 1488 / tokens**0.3527, rel=1e-12)
 
 
-def check_bounded(data: Path) -> None:
-    """Chinchilla's law where no loss is near that of a model that knows nothing, and none over-fits."""
-    N, D, L = runs(data)
-    fixed = {"L0": 1e10, "c": 1e-30, "gamma": 1e-3, "delta": 1}
-    table = {"N": N, "T": D, "D": D, "L": L}
-    fit = lawdsl.fit("data.practical", table, fix=fixed, claims=False, rolled_check=False)
-    assert isinstance(fit, Fit)
-    assert fit.objective.sum == pytest.approx(1.0182740178e-3, rel=1e-7)
-
-
 def check_two_modalities(data: Path) -> None:
     """One product of powers, the losses alone being 1 nat."""
     N, D, L = runs(data)
@@ -305,7 +295,6 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "overtrain.allocation": check_over_training,
     "data.transferred": check_other_languages,
     "data.atlas": check_one_language,
-    "data.practical": check_bounded,
     "multimodal.mixed": check_two_modalities,
     "family.broken": check_breaks,
     "family.gompertz": check_gompertz,
