@@ -10,6 +10,8 @@ This file is the server's program too.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import gc
 import importlib
 import json
 import os
@@ -107,17 +109,33 @@ def _run(request: Mapping[str, Any]) -> int:
     return 0
 
 
+USED = (
+    "altair",
+    "vl_convert",
+    "jinja2",
+    "latex2mathml.converter",
+    "narwhals._interchange.dataframe",
+)
+USED += ("pyarrow.csv", "rich._emoji_codes", "rich._unicode_data.unicode17-0-0")
+
+
 def _preload() -> None:
-    """Import what commands need, and what draws, but no torch; read a law: this builds the parser."""
+    """Import what commands need, and what draws, but no torch; fit a law and decide its claims: what
+    algebra and arrays prepare at their first use is there for all commands."""
     for path in sorted((ROOT / "lawdsl").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if not name.endswith(("__init__", "__main__", "regressor")):
             importlib.import_module(name)
-    for name in ("altair", "vl_convert", "jinja2", "latex2mathml.converter"):
-        importlib.import_module(name)
+    for name in USED:
+        with contextlib.suppress(ModuleNotFoundError):  # private parts of other versions
+            importlib.import_module(name)
     import lawdsl
 
-    lawdsl.load("chinchilla")
+    fit = lawdsl.fit("dcpt.share", ROOT / "laws" / "data" / "c4_share.csv")
+    assert isinstance(fit, lawdsl.Fit)
+    fit.predict({"r": [0.5]})
+    lawdsl.check("chinchilla")
+    gc.freeze()  # collections in a child copy no pages of what all share
 
 
 def _serve() -> None:

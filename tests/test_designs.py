@@ -262,7 +262,13 @@ def tradeoff() -> lawdsl.Asked:
     where = ("phase = end", "step >= 400", "N < 4e5")
     fits = {
         loss: lawdsl.fit(
-            law, DATA, where=where, columns={"L": f"L_{loss}", "r": f"r_{loss}"}, claims=False
+            law,
+            DATA,
+            where=where,
+            columns={"L": f"L_{loss}", "r": f"r_{loss}"},
+            claims=False,
+            rolled_check=False,
+            intervals="delta",
         )
         for loss in ("code", "general")
     }

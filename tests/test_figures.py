@@ -43,6 +43,8 @@ def fit() -> Fit:
         r="r_code",
         starts=4,
         claims=False,
+        rolled_check=False,
+        intervals="delta",
     )
     assert isinstance(made, Fit)
     return made

@@ -407,7 +407,7 @@ require ∂L[d]/∂D < 0
     web, code = simulated(0.12, 0.002, 0), simulated(0.27, 0.002, 1)
     table: dict[str, Any] = {name: np.concatenate([web[name], code[name]]) for name in web}
     table["domain"] = ["web"] * len(web["r"]) + ["code"] * len(code["r"])
-    made = lawdsl.fit(law_of(text), table, starts=3)
+    made = lawdsl.fit(law_of(text), table, starts=3, rolled_check=False, intervals="delta")
     points = {"N": [1.0, 1.0], "D": [2.0, 2.0], "r": [0.2, 0.2], "domain": ["web", "code"]}
     found = [d for d in made.predict_with_warnings(points)[1] if d.code == "F0127"]
 

@@ -21,7 +21,14 @@ minimize {}
 
 @pytest.fixture(scope="module")
 def fit() -> lawdsl.Fit:
-    return lawdsl.fit("dcpt.share", ROOT / "laws" / "data" / "c4_share.csv", starts=8)
+    return lawdsl.fit(
+        "dcpt.share",
+        ROOT / "laws" / "data" / "c4_share.csv",
+        starts=8,
+        claims=False,
+        rolled_check=False,
+        intervals="delta",
+    )
 
 
 @pytest.mark.parametrize(

@@ -407,9 +407,10 @@ def of_mixtures(noise: float = 0.0) -> dict[str, list[float | str]]:
 def test_the_feasible_mixtures_lead_to_the_law_of_the_ratio(tmp_path: Path):
     """Fits of each mixture, their turning points as a table, the law through those that turn in time."""
     table = of_mixtures()
+    quick = {"claims": False, "rolled_check": False, "intervals": "delta"}
     fits = {
-        "domain": lawdsl.fit("cmr.domain_by_ratio", table, claims=False),
-        "general": lawdsl.fit("cmr.general_by_ratio", table, claims=False),
+        "domain": lawdsl.fit("cmr.domain_by_ratio", table, **quick),
+        "general": lawdsl.fit("cmr.general_by_ratio", table, **quick),
     }
     for use, fit in fits.items():
         fit.save(tmp_path / f"{use}.json")
@@ -418,7 +419,7 @@ def test_the_feasible_mixtures_lead_to_the_law_of_the_ratio(tmp_path: Path):
     asked = ["solve", "cmr.turning_points", *arguments, "lambda=1e9", "-o", str(written)]
     run = CliRunner().invoke(cli, asked, standalone_mode=False)
     assert run.return_value == 1  # one of them has no turning point
-    ratio = lawdsl.fit("cmr.ratio", written, R="ratio", where="T <= 100.001", claims=False)
+    ratio = lawdsl.fit("cmr.ratio", written, R="ratio", where="T <= 100.001", **quick)
 
     assert ratio.data.rows == 4
     assert ratio.values == pytest.approx({"alpha4": 0.04, "s4": 0.5, "beta3": 0.0}, abs=1e-6)

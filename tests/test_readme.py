@@ -43,6 +43,9 @@ def examples(text: str) -> list[tuple[str, str]]:
     return shown
 
 
+LONG = ("lawdsl design --question dcpt.tradeoff N=189760param", "lawdsl compare dcpt.l3 dcpt.l4 ")
+"""Beginnings of commands that take 20 seconds each, and write no file; see the slow test."""
+
 WITH_COMMANDS = [page for page, text in TEXTS.items() if examples(text)]
 WITH_PROGRAMS = [page for page, text in TEXTS.items() if PROGRAM.search(text)]
 
@@ -69,10 +72,15 @@ def folder_of(page: str, top: Path) -> Path:
 
 @cache
 def run_commands(page: str, top: Path) -> list[tuple[str, str, str]]:
-    """(command, shown output, printed output) of every console block of a page."""
+    """(command, shown output, printed output) of every console block of a page but the long ones."""
+    return run_examples([e for e in examples(TEXTS[page]) if not e[0].startswith(LONG)], page, top)
+
+
+def run_examples(shown: list[tuple[str, str]], page: str, top: Path) -> list[tuple[str, str, str]]:
+    """(command, shown output, printed output) of commands that are run in the folder of a page."""
     folder = folder_of(page, top)
     results = []
-    for command, output in examples(TEXTS[page]):
+    for command, output in shown:
         assert command.startswith("lawdsl "), command
         completed = commands.run(*shlex.split(command)[1:], cwd=folder, together=True)
         results.append((command, output, lines(completed.stdout)))
@@ -97,6 +105,17 @@ def same(shown: str, printed: str) -> bool:
 def test_every_command_prints_what_the_page_shows(page: str, top: Path):
     for command, shown, printed in run_commands(page, top):
         assert same(shown, printed), f"{command}\n{printed}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", LONG)
+def test_every_long_command_prints_what_the_page_shows(start: str, top: Path):
+    """What is quick of them: test_designs and test_score_tables."""
+    ((page, example),) = [
+        (page, e) for page in WITH_COMMANDS for e in examples(TEXTS[page]) if e[0].startswith(start)
+    ]
+    ((command, shown, printed),) = run_examples([example], page, top)
+    assert same(shown, printed), f"{command}\n{printed}"
 
 
 @pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if COMMAND.search(TEXTS[page])])

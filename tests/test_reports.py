@@ -63,6 +63,10 @@ class Page(HTMLParser):
         return " ".join(data.strip() for tag, data in self.texts if tag not in hidden)
 
 
+QUICK: dict[str, Any] = {"claims": False, "rolled_check": False, "intervals": "delta"}
+"""Options of fits of which a test looks neither at claims nor at intervals."""
+
+
 def chinchilla_runs() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
@@ -326,8 +330,7 @@ def test_fits_of_labels_are_reported(tmp_path: Path):
         where=("phase = end", "step = 400", "model = 0.08M"),
         columns={"r": "r_*", "L": "L_*"},
         starts=2,
-        claims=False,
-        rolled_check=False,
+        **QUICK,
     )
     made = explorer_of(entries_of([fits])[0])
     assert made is not None
@@ -344,7 +347,7 @@ def test_fits_of_labels_are_reported(tmp_path: Path):
 def test_two_fits_of_one_law_have_it_once(tmp_path: Path):
     runs = chinchilla_runs()
     fits = [
-        lawdsl.fit("chinchilla", {**runs, "L": runs["L"] * scale}, starts=2, claims=False)
+        lawdsl.fit("chinchilla", {**runs, "L": runs["L"] * scale}, starts=2, **QUICK)
         for scale in (1, 1.1)
     ]
     path = fits[0].report(tmp_path / "two.html", fits[1])
@@ -457,7 +460,7 @@ def test_an_answer_is_not_said_to_be_that_of_another_fit(folder: Path, tmp_path:
     document["result"]["asked_fits"]["loss"]["file"] = "fit.json"
     (tmp_path / "answer.json").write_text(json.dumps(document), encoding="utf-8")
     runs = chinchilla_runs()
-    other = lawdsl.fit("chinchilla", {**runs, "L": 1.05 * runs["L"]}, starts=2, claims=False)
+    other = lawdsl.fit("chinchilla", {**runs, "L": 1.05 * runs["L"]}, starts=2, **QUICK)
     other.save(tmp_path / "fit.json")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "fit.json").write_bytes((folder / "fit.json").read_bytes())
@@ -473,7 +476,7 @@ def test_an_answer_is_not_said_to_be_that_of_another_fit(folder: Path, tmp_path:
 
 
 def test_a_command_says_that_a_table_in_memory_cannot_be_read(folder: Path, tmp_path: Path):
-    fit = lawdsl.fit("chinchilla", chinchilla_runs(), starts=2, claims=False)
+    fit = lawdsl.fit("chinchilla", chinchilla_runs(), starts=2, **QUICK)
     text = fit.report(tmp_path / "memory.md").read_text(encoding="utf-8")
     assert "No file has the values given, which was in memory: write it to one" in text
     text = lawdsl.load_fit(folder / "fit.json").report(tmp_path / "file.md").read_text()
@@ -515,7 +518,7 @@ def test_the_command_of_a_fit_names_the_file_of_a_law_that_does_not_ship(tmp_pat
         "law own\nvariable N, D > 0\nparameter E, A, B, alpha, beta > 0\n"
         "L = E + A/N^alpha + B/D^beta\n"
     )
-    fits = [lawdsl.fit(law, runs, claims=False) for law in ("chinchilla", own)]
+    fits = [lawdsl.fit(law, runs, **QUICK) for law in ("chinchilla", own)]
     shipped, from_file = map(fit_command, entries_of(fits))
     assert shipped.startswith("lawdsl fit chinchilla ")
     assert from_file.startswith("lawdsl fit own.law ")

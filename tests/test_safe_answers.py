@@ -233,7 +233,12 @@ def fits() -> dict[str, Any]:
     # a critical ratio below 0 has no logarithm
     rising = tables["cmr.ratio"]["R"] > 0
     tables["cmr.ratio"] = {n: x[rising] for n, x in tables["cmr.ratio"].items()}
-    return {name: lawdsl.fit(name, tables[name], starts=6, claims=False) for name in names}
+    return {
+        name: lawdsl.fit(
+            name, tables[name], starts=6, claims=False, rolled_check=False, intervals="delta"
+        )
+        for name in names
+    }
 
 
 @pytest.mark.parametrize(
@@ -363,7 +368,14 @@ def test_rows_that_do_not_determine_the_loss_make_no_choice_safe(tmp_path: Path)
     """Two model sizes do not determine the loss of a third."""
     planted = PLANTED["dcpt.l1"].table(0.002)
     keep = planted["N"] <= np.unique(planted["N"])[1]
-    fit = lawdsl.fit("dcpt.l1", {n: v[keep] for n, v in planted.items()}, starts=6, claims=False)
+    fit = lawdsl.fit(
+        "dcpt.l1",
+        {n: v[keep] for n, v in planted.items()},
+        starts=6,
+        claims=False,
+        rolled_check=False,
+        intervals="delta",
+    )
     asked = lawdsl.Asked("dcpt.tradeoff", general=fit, domain=fit)
     answer = asked.answer({"N": 40.0, "D": 10.0, "L0": 2.5, "T": 0.1}, safe=0.9)
 
