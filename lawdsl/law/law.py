@@ -18,8 +18,9 @@ from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound, leave_out
+from lawdsl.language.changed_declarations import changed_declarations
 from lawdsl.language.elements import without_elements
-from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied, without_bounds
+from lawdsl.language.fix_and_tie import check_bounds_kept, without_bounds
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding
@@ -28,7 +29,6 @@ from lawdsl.language.instances.sample_labels import few_labels, general
 from lawdsl.language.latex import law_latex
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
-from lawdsl.language.priors import with_priors
 from lawdsl.language.resolver import Claim, Declarations, Objective
 from lawdsl.language.symbols import Prior
 from lawdsl.law.published_values import expanded
@@ -446,17 +446,9 @@ class Law(Presented, Exportable):
         """The law of its file with the added bounds, the fixed and tied parameters, and the priors."""
         # from the file again: bounds may refer to parameters that are fixed now, and bounds implied
         # by earlier statements would count as declared
-        root = declarations = self.root or self.declarations
-        for bound in self.dropped:
-            declarations = leave_out(declarations, bound) or declarations
-        for bound in self.added:
-            declarations = add_bound(declarations, bound)
-        if self.held:
-            declarations = with_fixed_and_tied(
-                declarations, self.held, dict(self.given), self.dropped
-            )
-        if self.stated_priors:
-            declarations = with_priors(declarations, self.stated_priors, dict(self.given))
+        root = self.root or self.declarations
+        changes = self.dropped, self.added, self.held, self.stated_priors
+        declarations = changed_declarations(root, *changes, dict(self.given))
         return replace(self, declarations=declarations, root=root)
 
     @property
