@@ -53,6 +53,19 @@ def test_terms_that_may_change_places_are_named_with_their_values():
     assert found.help
 
 
+@pytest.mark.parametrize(("bound", "several"), [("b > 0", True), ("b > a", False)])
+def test_a_bound_between_the_parameters_excludes_the_other_optimum(bound: str, several: bool):
+    law = law_of(
+        f"variable x\nparameter A, B, c\nparameter a > 0\nparameter {bound}\n"
+        "L = A*exp(-a*x) + B*exp(-b*x) + c\nminimize squared(L)"
+    )
+    x = np.linspace(0, 50, 60)
+    loss = 3 * np.exp(-0.06 * x) + 5 * np.exp(-0.7 * x) + 0.5 + noise(60, 0.05)
+    fit = lawdsl.fit(law, {"x": x, "L": loss}, rolled_check=False)
+
+    assert ("F0118" in {d.code for d in fit.diagnostics}) is several
+
+
 def test_only_the_parameters_that_differ_are_named():
     law = law_of("variable x\nparameter c, d\nL = d + (x^2 - c^2)^2\nminimize squared(L)")
     x = X - 2

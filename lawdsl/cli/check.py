@@ -15,7 +15,6 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli.options import (
-    Seconds,
     as_json,
     changes,
     finish,
@@ -23,6 +22,7 @@ from lawdsl.cli.options import (
     plot_option,
     quiet,
 )
+from lawdsl.cli.time_limits import Seconds
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic

@@ -15,15 +15,14 @@ from lawdsl.cli.options import (
     as_json,
     bindings,
     changes,
-    cpu_limit,
     finish,
     on_interrupt,
     options_of_each_fit,
     plot_option,
     print_message,
-    time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.time_limits import cpu_limit, time_limit
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions

@@ -13,16 +13,15 @@ from lawdsl.cli.options import (
     as_json,
     changes,
     columns,
-    cpu_limit,
     finish,
     fit_options,
     numbers,
     plot_option,
     print_message,
     quiet,
-    time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.time_limits import cpu_limit, time_limit
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions

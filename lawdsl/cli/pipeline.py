@@ -12,14 +12,13 @@ from lawdsl.cli.options import (
     as_json,
     bindings,
     columns,
-    cpu_limit,
     finish,
     fit_options,
     plot_option,
     print_message,
-    time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.time_limits import cpu_limit, time_limit
 from lawdsl.cli.values import value_in
 from lawdsl.core.output_files import check_writable, writing
 

@@ -15,13 +15,12 @@ from lawdsl.cli.misplaced_words import law_in_place_of_question
 from lawdsl.cli.options import (
     as_json,
     bindings,
-    cpu_limit,
     finish,
     plot_option,
     print_message,
     table_option,
-    time_limit,
 )
+from lawdsl.cli.time_limits import cpu_limit, time_limit
 from lawdsl.cli.unused_parts import postpone_unused_parts
 from lawdsl.cli.values import value_in, values_in
 from lawdsl.language.label_texts import split_list

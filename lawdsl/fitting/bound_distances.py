@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.transforms import Transforms, limit_values
+from lawdsl.fitting.solvers.solver import Solution
+from lawdsl.fitting.transforms import Transforms, limit_values, to_parameters
 
 Array = NDArray[np.float64]
 
@@ -36,3 +37,19 @@ def within_limits(transforms: Transforms, theta: Array) -> bool:
         transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)}
     )
     return all(distance > 0 for _, distance in distances.values())
+
+
+def solutions_within_limits(
+    transforms: Transforms, relaxed: Transforms, solutions: Sequence[Solution]
+) -> tuple[Solution, ...]:
+    """The solutions of a search without the bounds between parameters that satisfy these too.
+
+    `k2 > k1` excludes one of two minima that differ by an exchange of the two.
+
+    Args:
+        transforms: with all limits.
+        relaxed: those of the search, with the same parameters.
+        solutions: its solutions.
+    """
+    theta = [to_parameters(relaxed, solution.point[None])[0] for solution in solutions]
+    return tuple(d for d, x in zip(solutions, theta, strict=True) if within_limits(transforms, x))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.bound_distances import within_limits
+from lawdsl.fitting.bound_distances import solutions_within_limits, within_limits
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
@@ -160,7 +160,9 @@ def optimum(
         relaxed_problem = replace(problem, transforms=without_coupled)
         best = _optimum(law, relaxed_problem, *search)
         if within_limits(problem.transforms, best.theta):
-            return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
+            free = to_free(problem.transforms, best.theta[None])[0]
+            inside = solutions_within_limits(problem.transforms, without_coupled, best.reached)
+            return replace(best, free=free, reached=inside or best.reached)
     return _optimum(law, problem, *search)
 
 
