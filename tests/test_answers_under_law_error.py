@@ -191,6 +191,7 @@ def test_the_goal_at_the_answer_has_the_interval_of_its_prediction(chinchilla: F
             {"N": [answer["N"]], "D": [answer["D"]]}, level=level, discrepancy=discrepancy
         )
         assert answer.law_error.goal == pytest.approx((band.low[0], band.high[0]), rel=1e-9)
+        assert answer.law_error.corrected == pytest.approx(band.values[0], rel=1e-9)
 
 
 def test_the_goal_of_a_fit_with_fewer_rows_does_not_widen_that_of_another(cpt: Fit):
@@ -515,6 +516,7 @@ def test_the_command_shows_both_intervals(chinchilla: Fit, tmp_path: Path):
 
     assert "95 % interval" in shown and "laws wrong by 2 %/decade" in shown
     assert "in 400 draws of the true laws the best choice is better by" in shown
+    assert "with the estimated error of the law" not in shown  # nearly the same here
     right = run(*command, "--wrong", "0", cwd=tmp_path).stdout
     assert "laws wrong" not in right and "draws" not in right
     document = json.loads(run(*command, "--json", cwd=tmp_path).stdout)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from commands import run
 from quick import without
 
 import lawdsl
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.processes import run_processes
 
 SIZES = "laws/data/cmr_table2.csv"
@@ -60,6 +62,13 @@ def test_separate_tables_are_named_or_numbered(fits: lawdsl.FitsByGroup):
     assert named["460M"].values == fits["460M"].values
     numbered = lawdsl.fit_many("cmr.share", list(sizes().values())[:2])
     assert list(numbered) == ["0", "1"] and numbered[1].values == fits["940M"].values
+
+
+def test_the_index_of_a_frame_is_not_listed_as_a_column():
+    frame = pandas.DataFrame({"size": ["a", "b"], "R": [1, 2]}, index=[3, 5])
+    with pytest.raises(LawdslError) as refused:
+        lawdsl.fit_many("cmr.share", frame, by="sizes")
+    assert "__index_level_0__" not in str(refused.value)
 
 
 def test_the_number_of_processes_does_not_change_the_result(tmp_path: Path):

@@ -152,3 +152,19 @@ def test_nist_needs_no_start(shared_data: Path):
             missed[problem["name"]] = json.dumps([reached, problem["rss"]])
 
     assert missed == {}
+
+
+def test_a_term_that_vanishes_does_not_return_at_the_smallest_parameter_of_a_search():
+    # B of B/D^beta is 0 at the minimum; a search has no B below 1e-130, and D^-39 is 1e152 here
+    rows = ["phase = end", "domain = code"]
+    columns = {"L": "L_general", "r": "r_general"}
+    compared = lawdsl.compare(
+        "dcpt.l1",
+        "laws/data/cross_domain.csv",
+        protocols="all",
+        where=rows,
+        settings={"D_min": 0.00012288},
+        columns=columns,
+    )
+    (fold,) = compared.rankings[0].standings[0].folds
+    assert fold.scores.huber.mean < 1e-5

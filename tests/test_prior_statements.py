@@ -104,7 +104,7 @@ def test_stated_priors_replace_those_of_the_same_parameter():
 
     changed = law.with_priors(["log(alpha) = log(0.4) +- 0.2"])
     assert [p.text for p in changed.priors] == ["E = 1 ± 1", "log(alpha) = log(0.4) ± 0.2"]
-    assert [p.text for p in law.with_priors(["none", "b = 0.5 ± 1"]).priors] == ["b = 0.5 ± 1"]
+    assert [p.text for p in law.with_priors(["none", "b = .5 +- 1"]).priors] == ["b = 0.5 ± 1"]
     assert law.with_priors(["none"]).priors == ()
     assert len({law.digest, changed.digest, law.with_priors(["none"]).digest}) == 3
 

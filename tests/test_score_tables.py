@@ -16,6 +16,7 @@ from lawdsl.comparing import score_table_cells
 from lawdsl.comparing.result import ComparedLaw
 from lawdsl.comparing.score_table import score_table
 from lawdsl.comparing.score_table_result import FoldScores, ScoreCell, ScoreTable
+from lawdsl.reporting.comparisons import r_squared_text
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "laws" / "data" / "c4_share.csv"
@@ -267,3 +268,11 @@ def test_the_printed_averages_of_the_paper_are_those_of_its_domains():
     assert table.mean("huber_mean", "dcpt.l3", "all", "general") < 1e-6
     # "Huber < 0.02" and "R² > 0.97" hold on average only
     assert max(PRINTED["domain", "huber_sum"]) > 0.02 and min(PRINTED["domain", "r2"]) < 0.97
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "0.5000"), (-250.0, "-250"), (-1e175, "< -1e6"), (float("nan"), "-")],
+)
+def test_scores_wrong_by_many_orders_are_printed_as_a_limit(value: float, text: str):
+    assert r_squared_text(value) == text

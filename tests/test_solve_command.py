@@ -40,6 +40,13 @@ choose    r[j] in simplex
 minimize  sum(weight[i]*loss[i](r[j]) for i)
 subject to r[j] <= cap[j]  "largest share"
 """
+CAPS = """question caps "Shares that are alike"
+index     j over {a, b, c}
+setting   cap[j] = 1
+choose    r[j] in simplex
+minimize  sum(r[j]^2 for j)
+subject to r[j] <= cap[j]  "largest share"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("solve")
     (folder / "least.law").write_text(LEAST, encoding="utf-8")
     (folder / "mix.law").write_text(MIX, encoding="utf-8")
+    (folder / "caps.law").write_text(CAPS, encoding="utf-8")
     package.fit("dcpt.share", TABLE).save(folder / "c4.json")
     package.fit(
         "mixing.m4",
@@ -276,6 +284,13 @@ def test_no_answer_exits_with_1_and_says_what_gives_way(run):
     assert "must give way by" in out
     content = json.loads(run("least.law", "loss=c4.json", "T=0.02", "L0=1.44", "--json")[1])
     assert not content["ok"] and content["result"]["status"] == "infeasible"
+
+
+def test_caps_that_leave_no_mixture_are_summed(run):
+    code, out, _ = run("caps.law", "cap=0.2")
+
+    assert code == 1
+    assert "the other constraints leave sum(r[j] for j) at most 0.6" in out
 
 
 def test_a_row_without_an_answer_is_kept_and_the_exit_code_is_1(run):

@@ -13,6 +13,8 @@ from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.keywords import did_you_mean
 
+FRAME_INDEX = "__index_level_"  # how the name of an index of a pandas frame begins in Arrow
+
 Labels = tuple[str, ...]
 """The cells that all rows of a group have, one for each column."""
 
@@ -33,7 +35,7 @@ def grouped(table: Table, by: Sequence[str]) -> dict[Labels, Table]:
     for column in by:
         if column not in table.columns:
             message = f"no column `{column}` to tell groups apart by"
-            names = table.source_columns
+            names = [n for n in table.source_columns if not n.startswith(FRAME_INDEX)]
             help = did_you_mean(column, names, f"the columns are {', '.join(names)}")
             raise LawdslError(Diagnostic("D0104", message, place=table.name, help=help))
     cells = [table.texts(column) for column in by]

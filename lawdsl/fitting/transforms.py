@@ -8,6 +8,7 @@ x < b. So every bound, including those that depend on other parameters, is satis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ START_DISTANCE_RTOL = 1e-8
 # relative to the value of a formula: larger than its rounding error
 FORMULA_RTOL = 1e-13
 MIN_BOUND_DISTANCE = 1e-130  # smallest distance of a start from a bound at 0
+# an unconstrained parameter of at most this was moved away from a bound at 0
+NEAREST_TO_BOUND = math.log(MIN_BOUND_DISTANCE) * (1 - 1e-12)
 
 
 @dataclass(frozen=True)
@@ -441,6 +444,15 @@ def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
     A clipped number does not map back to the parameter from which it was computed.
     """
     return np.any(np.abs(free[:, transforms.bounded]) > MAX_EXPONENT, axis=1)
+
+
+def is_moved_off_zero(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
+    """Which points, of shape (starts, parameters), have a parameter that `to_free` moved away from
+    a bound at 0: shape (starts,).
+
+    It maps back to 1e-130, and a term that it multiplies may be larger than 1e130.
+    """
+    return np.any(free[:, transforms.bounded] <= NEAREST_TO_BOUND, axis=1)
 
 
 def _parameter_value(

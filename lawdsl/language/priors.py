@@ -7,6 +7,7 @@ proved with it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -29,6 +30,7 @@ STATED_EXAMPLE = "log(alpha) = log(0.35) ± 0.35"  # as an option states it
 EXAMPLE = f"prior {STATED_EXAMPLE}"
 # fits divide by the squares of deviations
 SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-150, 1e150
+_POINT_WITHOUT_DIGIT = re.compile(r"(?<![\w.\])])\.(?=[0-9])")
 _NON_NEGATIVE = frozenset({0, 1})
 
 
@@ -113,12 +115,15 @@ def with_priors(
 
 
 def _one_line(text: str) -> str:
-    """The text of a prior in one line, without the word `prior` that it has in a law."""
+    """The text of a prior in one line, without the word `prior` that it has in a law; `.1` is 0.1."""
     words = text.split()
     # a parameter may be called prior, too
     if len(words) > 1 and words[0] == "prior" and words[1] not in ("=", "±", "+-"):
         words = words[1:]
-    return with_quoted_labels(" ".join(words))
+    line = " ".join(words)
+    if '"' not in line:  # a label in quotes may have a point
+        line = _POINT_WITHOUT_DIGIT.sub("0.", line)
+    return with_quoted_labels(line)
 
 
 def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> Prior | None:

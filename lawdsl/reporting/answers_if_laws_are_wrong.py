@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.enumerations import conjunction
+from lawdsl.reporting.answer_tables import goal_of
 from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result_under_law_error import SAFE_LEVELS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lawdsl.solving.result_under_law_error import Ends, SafeAnswer, UnderLawError
 
 
+VISIBLE_CORRECTION = 0.02  # relative difference of the goal by which its correction is shown
 IMPROBABLE = 0.05  # the probability of an answer below which the reason is given
 
 
@@ -43,7 +45,7 @@ def show_law_error(answer: Answer, out: Console) -> None:
     wrong = answer.law_error
     if wrong is None:
         return
-    lines = []
+    lines = list(_corrected_goal(answer, wrong))
     under = _error_sources_text(wrong)
     if wrong.kept is not None:
         one = len(wrong.each) == 1
@@ -72,6 +74,21 @@ def show_law_error(answer: Answer, out: Console) -> None:
         lines.append(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}")
     for line in lines:
         out.print(Text(line), soft_wrap=True)
+
+
+def _corrected_goal(answer: Answer, wrong: UnderLawError) -> Iterator[str]:
+    """The goal with the estimated errors of the laws, where it differs visibly from the answer, which
+    is by the laws alone.
+    """
+    goal, corrected = answer.goal, wrong.corrected
+    if goal is None or corrected is None or not goal_of([answer]):
+        return
+    beyond = goal.ends is not None and not goal.ends[0] <= corrected <= goal.ends[1]
+    if beyond or abs(corrected - goal.value) > VISIBLE_CORRECTION * abs(goal.value):
+        yield (
+            f"{goal.text} is {number_text(corrected)} with the estimated error of the law, as in "
+            f"`lawdsl predict`; {number_text(goal.value)} is the law alone"
+        )
 
 
 def _reason_if_improbable(wrong: UnderLawError) -> Iterator[str]:

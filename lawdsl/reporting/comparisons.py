@@ -22,6 +22,9 @@ if TYPE_CHECKING:
         ScoreDifference,
     )
 
+R_SQUARED_LIMIT = "< -1e6"
+"""R² of predictions that are wrong by many orders of magnitude."""
+
 
 def show_comparison(comparison: Comparison, out: Console, *, details: bool = True) -> None:
     """Print a comparison: the ranks of all laws by all protocols, and each ranking with its scores.
@@ -226,15 +229,19 @@ def _row(standing: RankedLaw) -> list[str]:
         _difference_text(standing.behind),
         score_text(scores.objective.sum),
         score_text(scores.objective.mean),
-        _r_squared_text(scores.r2),
-        _r_squared_text(scores.r2_log),
+        r_squared_text(scores.r2),
+        r_squared_text(scores.r2_log),
         score_text(scores.mae),
     ]
 
 
-def _r_squared_text(value: float) -> str:
-    """R² with four decimals; with four significant digits if it is below -100."""
-    return f"{value:.4f}" if value > -100 else score_text(value)
+def r_squared_text(value: float) -> str:
+    """R² with four decimals, with four significant digits if it is below -100, and as a limit where
+    its digits say nothing; a dash if it is not finite.
+    """
+    if not math.isfinite(value) or -1e6 <= value <= -100:
+        return score_text(value)
+    return f"{value:.4f}" if value > -100 else R_SQUARED_LIMIT
 
 
 def _difference_text(difference: ScoreDifference | None, factor: float = 1.0) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.reporting.comparisons import score_text
+from lawdsl.reporting.comparisons import R_SQUARED_LIMIT, r_squared_text, score_text
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ SCORES: tuple[tuple[Score, str], ...] = (
 LATEX_CHARACTERS = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
+    "<": "$<$",
     "^": "\\textasciicircum{}",
     "²": "$^2$",
     "∂": "$\\partial$",
@@ -174,16 +174,14 @@ def _by_group(table: ScoreTable, protocol: str, score: Score, name: str) -> Bloc
 
 def _number(score: Score, value: float) -> str:
     """A score: R² to four decimals, Huber's loss to four digits; a dash where there is none."""
-    if score == "r2" and math.isfinite(value) and value > -100:
-        return f"{value:.4f}"
-    return score_text(value)
+    return r_squared_text(value) if score == "r2" else score_text(value)
 
 
 def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return text == "-"
+        return text in ("-", R_SQUARED_LIMIT)
     return True
 
 

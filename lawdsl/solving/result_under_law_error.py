@@ -40,6 +40,8 @@ class UnderLawError:
             of the draws in which it satisfies the constraints; None where these are too few.
         regret_high: the quantile of the regret over these draws at the level of the intervals.
         missing: the reason why there are no draws, or no regret; empty otherwise.
+        corrected: the goal at the answer by the laws with their estimated errors, as predictions
+            have them; None if the goal involves no law.
     """
 
     discrepancy: float
@@ -55,6 +57,7 @@ class UnderLawError:
     regret_high: float | None = None
     missing: str = ""
     widening: Mapping[str, float] = field(default_factory=dict)
+    corrected: float | None = None
 
 
 @dataclass(frozen=True)

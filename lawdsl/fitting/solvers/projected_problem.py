@@ -27,6 +27,7 @@ from lawdsl.fitting.solvers.variable_projection import (
 from lawdsl.fitting.transforms import (
     TransformDerivatives,
     is_clipped,
+    is_moved_off_zero,
     parameters_and_derivatives,
     to_free,
     to_parameters,
@@ -39,6 +40,8 @@ Mask = NDArray[np.bool_]
 # relative to the norm of the measurements: an unconstrained parameter whose slope is smaller
 # belongs to a parameter on its bound
 MIN_COLUMN_RTOL = 1e-12
+# relative to the objective: a larger change, of parameters that are moved off a bound, is no rounding
+MAPPED_RTOL = 1e-9
 MAX_INNER_SEARCHES = 20  # Newton searches for the linear parameters of one point
 
 
@@ -148,12 +151,9 @@ class ProjectedProblem:
                 evaluation = Evaluation(problem, theta, 1)
             else:
                 derivatives.slopes[:, linear] = 1.0
-                clipped = is_clipped(problem.transforms, free)
-                if clipped.any():  # the loss at the parameters that these numbers map to
-                    theta = np.where(
-                        clipped[:, None], to_parameters(problem.transforms, free), theta
-                    )
         state = problem.residual_state(evaluation.value(theta), objective, theta)
+        if linear and not problem.transforms.others:
+            theta, state = _mapped_back(problem, evaluation, objective, free, theta, state)
         return ProjectedPoint(
             problem, free, theta, derivatives, evaluation, state, on_bound, exact=False
         )
@@ -213,10 +213,7 @@ class ProjectedProblem:
             evaluation = Evaluation(problem, theta, 2 if exact else 1)
             state = problem.residual_state(evaluation.value(theta), objective, theta)
         else:
-            clipped = is_clipped(problem.transforms, free)
-            if clipped.any():  # the loss at the parameters that these numbers map to
-                theta = np.where(clipped[:, None], to_parameters(problem.transforms, free), theta)
-                state = problem.residual_state(evaluation.value(theta), objective, theta)
+            theta, state = _mapped_back(problem, evaluation, objective, free, theta, state)
             problem.transforms.update_derivatives(derivatives, theta, linear)
         return ProjectedPoint(problem, free, theta, derivatives, evaluation, state, excluded, exact)
 
@@ -266,6 +263,39 @@ class ProjectedPoint:
         return self.problem.local_model_at(
             self.evaluation, self.theta, self.derivatives, self.state, self.exact
         )
+
+
+def _mapped_back(
+    problem: Problem,
+    evaluation: Evaluation,
+    objective: Objective,
+    free: Array,
+    theta: Array,
+    state: ResidualState,
+) -> tuple[Array, ResidualState]:
+    """The parameters and the state at the parameters that unconstrained parameters map to, of points
+    where these are others: the search must not pass through a loss that no parameters have.
+
+    Args:
+        problem: the objective with its data.
+        evaluation: the model at theta.
+        objective: the objective of the losses.
+        free: unconstrained parameters, shape (starts, parameters).
+        theta: the parameters from which they were computed, of the same shape.
+        state: residuals and losses at theta.
+    """
+    differs = is_clipped(problem.transforms, free)
+    moved = is_moved_off_zero(problem.transforms, free)
+    if not (differs.any() or moved.any()):
+        return theta, state
+    mapped = to_parameters(problem.transforms, free)
+    if moved.any():
+        loss = problem.residual_state(evaluation.value(mapped), objective, mapped).loss
+        differs |= moved & ~(np.abs(loss - state.loss) <= MAPPED_RTOL * np.abs(state.loss))
+        if not differs.any():
+            return theta, state
+    theta = np.where(differs[:, None], mapped, theta)
+    return theta, problem.residual_state(evaluation.value(theta), objective, theta)
 
 
 def project(problem: Problem) -> ProjectedProblem:

@@ -49,7 +49,21 @@ def at_answer(outcomes: Outcomes, answer: Answer, seed: int) -> UnderLawError:
         kept=kept,
         each=each,
         bound=kept is not None and outcomes.has_bound,
+        corrected=_corrected_goal(outcomes, inputs),
     )
+
+
+def _corrected_goal(outcomes: Outcomes, inputs: Inputs) -> float | None:
+    """The goal at a choice by the laws with the means of their errors; None if it depends on no law
+    or has no value there.
+    """
+    goal, laws = outcomes.formulated.goal, outcomes.laws
+    if not any(call.symbol in goal.free_symbols for call in laws.calls):
+        return None
+    at = outcomes.laws_at(inputs, 1)
+    true = np.stack([at.with_errors(at.means)], axis=1)
+    value = outcomes.formulated.sign * float(outcomes.outcome(inputs, true).goal[0, 0])
+    return value if np.isfinite(value) else None
 
 
 def goal_interval(outcomes: Outcomes, inputs: Inputs, level: float, seed: int) -> Ends | None:

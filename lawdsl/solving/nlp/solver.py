@@ -28,6 +28,7 @@ from lawdsl.solving.nlp.answer_text import (
     proof_lines,
 )
 from lawdsl.solving.nlp.epigraph import polished, smooth_form
+from lawdsl.solving.nlp.largest_total import largest_total
 from lawdsl.solving.nlp.log_scaling import (
     Ratio,
     ScaledQuestion,
@@ -302,8 +303,13 @@ class NlpSolver:
         named = {self.conditions[int(n)].text for n in solution.conflict if n.isdigit()}
         worst = max(short, key=lambda s: (s[1].text in named, s[0]), default=None)
         nearest = ""
+        largest = ""
         if worst is not None and worst[0] > 0:
             nearest = f"{worst[1].text} is missed by {worst[0]:.6g}"
+            total = largest_total(worst[1].margin, self.conditions, self.unknowns, values)
+            if worst[1].equality and total is not None and solution.proved_infeasible:
+                left = worst[1].text.rpartition(" = ")[0]
+                largest = f"the other constraints leave {left} at most {total:.6g}"
         closed = solution.gap is not None and solution.gap <= CLOSED_VIOLATION_GAP
         # if there are several, one may hold
         if solution.proved_infeasible and closed and len(named) == 1:
@@ -311,6 +317,7 @@ class NlpSolver:
         lines = ["that no choice keeps every constraint is proved"]
         if not solution.proved_infeasible:
             lines = ["no feasible point was found; that there is none is not proved"]
+        lines += [largest] if largest else []
         return (*lines, f"at the nearest point found, {nearest}") if nearest else tuple(lines)
 
     def _unbounded_lines(
