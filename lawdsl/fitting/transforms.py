@@ -447,10 +447,8 @@ def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
 
 
 def is_moved_off_zero(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points, of shape (starts, parameters), have a parameter that `to_free` moved away from
-    a bound at 0: shape (starts,).
-
-    It maps back to 1e-130, and a term that it multiplies may be larger than 1e130.
+    """Which points, shape (starts, parameters), have a parameter that `to_free` moved from 0 to 1e-130,
+    though it may multiply a term of more than 1e130: shape (starts,).
     """
     return np.any(free[:, transforms.bounded] <= NEAREST_TO_BOUND, axis=1)
 
