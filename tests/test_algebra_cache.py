@@ -17,7 +17,7 @@ from planted import law_of
 from lawdsl.core.recent import Recent
 from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.preparation import prepare as preparing
-from lawdsl.fitting.preparation.kept_algebra import kept_in
+from lawdsl.fitting.preparation.cached_algebra import cached_in
 from lawdsl.fitting.preparation.prepare import prepare, symmetries_of
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.language.symbols import Objective
@@ -120,7 +120,7 @@ def asked(law: Law) -> Iterator[Any]:
     yield prepared.linear(), sorted(prepared.coefficients()), prepared.has_logarithm()
     yield [sorted(prepared.symbols_of_slope(name)) for name in prepared.names]
     yield [sorted(prepared.symbols_of_merged_slope(name)) for name in prepared.names]
-    if not problem.model.piecewise:  # of those it is uncertain, and not kept
+    if not problem.model.piecewise:  # of those it is uncertain, and not cached
         yield symmetries_of(law)
     yield fixed_values(law, dict(zip(prepared.names, theta[0].tolist(), strict=True)))
 
@@ -129,7 +129,7 @@ def results(law: Law, entries: Entries, monkeypatch: pytest.MonkeyPatch) -> list
     """The same as exact texts, in a process that has not prepared the law before."""
     monkeypatch.setattr(preparing, "_prepared", Recent(1))
     monkeypatch.setattr(preparing, "_symmetries", Recent(1))
-    with kept_in(entries), np.printoptions(floatmode="unique", threshold=10**6):
+    with cached_in(entries), np.printoptions(floatmode="unique", threshold=10**6):
         return [str(each) for each in asked(law)]
 
 

@@ -133,7 +133,7 @@ def fit(
     """
     postpone_unused_parts()
     from lawdsl.comparing.rival_laws import with_rival_laws
-    from lawdsl.fitting.algebra_cache import kept_between_commands
+    from lawdsl.fitting.algebra_cache import cached_between_commands
     from lawdsl.fitting.fit import fit_with
     from lawdsl.fitting.fit_many import fit_groups
     from lawdsl.fitting.preparation.prepare import symmetries_of
@@ -155,14 +155,14 @@ def fit(
     # the labels of index sets are known from a table only, and priors may determine what no rows
     # can
     is_known = not (as_json or read.indexed or read.priors)
-    with kept_between_commands():
+    with cached_between_commands():
         earlier = findings(read, symmetries_of(read), "error") if is_known else []
     print_diagnostics(earlier)  # before a search for values that may have no meaning
     cheaper = "fewer --starts or --resamples take less"
     counted = "groups" if by else "members" if kind else "starts"
     with (
         progress(quiet or as_json, counted) as report,
-        kept_between_commands(),
+        cached_between_commands(),
         cpu_limit(time_limit, "the fit", cheaper),
     ):
         starts = numbers(start, "--start") if start else _count(options["starts"])

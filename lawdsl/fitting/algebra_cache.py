@@ -1,4 +1,4 @@
-"""A cache of what algebra finds out about fitted laws, in files of the user.
+"""A cache of the results of algebra on fitted laws, in files of the user.
 
 An entry follows from the law, given by the digest of its texts and changes, from the code of lawdsl and
 from the libraries of algebra. It is plain data; a damaged part is computed again.
@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from lawdsl.core.entry_cache import EntryCache
-from lawdsl.fitting.preparation.kept_algebra import kept_in
+from lawdsl.fitting.preparation.cached_algebra import cached_in
 from lawdsl.proof.check_cache import FOLDERS
 
 ENTRIES = EntryCache("fits", 1, (*FOLDERS, "fitting", "fitting/preparation"))
@@ -27,6 +27,6 @@ class _Files:
         ENTRIES.keep(text, content, MAX_ENTRIES)
 
 
-def kept_between_commands() -> AbstractContextManager[None]:
-    """Within it, fits use what earlier commands have found out about their laws."""
-    return kept_in(_Files())
+def cached_between_commands() -> AbstractContextManager[None]:
+    """Within it, fits use the results of algebra of earlier commands."""
+    return cached_in(_Files())

@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.recent import Recent
 from lawdsl.core.records import read, to_plain
-from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, algebra_at, algebra_of
+from lawdsl.fitting.preparation.cached_algebra import NOT_CACHED, algebra_at, algebra_of
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.law.law import Law
 from lawdsl.proof.verdict import Verdict
@@ -56,9 +56,9 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
 
 
 def _plain_certificates(found: tuple[Certificate, ...]) -> Any:
-    """Certificates as plain data; what a faster machine might decide is not kept."""
+    """Certificates as plain data; what a faster machine might decide is not cached."""
     if any(certificate.verdict == "undecided" for certificate in found):
-        return NOT_KEPT
+        return NOT_CACHED
     return to_plain(found)
 
 
@@ -173,7 +173,7 @@ def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
     return algebra_of(law).get(
         f"bounds that enforce {text}",
         lambda: _found_bounds(law, text),
-        lambda found: list(found) if found else NOT_KEPT,
+        lambda found: list(found) if found else NOT_CACHED,
         lambda content: read(tuple[str, ...], content),
     )
 

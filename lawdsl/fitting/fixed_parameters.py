@@ -12,7 +12,7 @@ import numpy as np
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.records import read
 from lawdsl.fitting.intervals.covariance import Covariance
-from lawdsl.fitting.preparation.kept_algebra import KeptAlgebra, algebra_at
+from lawdsl.fitting.preparation.cached_algebra import CachedAlgebra, algebra_at
 from lawdsl.fitting.result_parts import FixedParameter, Intervals, Parameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
@@ -87,17 +87,17 @@ def with_tied_intervals(
     """
     errors, ends = dict(intervals.errors), dict(intervals.ends)
     values = {name: parameter.value for name, parameter in parameters.items()}
-    kept = algebra_at(law, values)
+    algebra = algebra_at(law, values)
     tied: _Slopes = ()
     if law.ties:
         compute = partial(_tied_slopes, law, values)
-        tied = kept.get("tied slopes", compute, list, partial(read, _Slopes))
+        tied = algebra.get("tied slopes", compute, list, partial(read, _Slopes))
     for name, value, slopes in tied:
         if any(part not in intervals.errors or part not in intervals.ends for part in slopes):
             continue
         if len(slopes) == 1:
             ((part, slope),) = slopes.items()
-            images = _images(kept, law, name, values, part, intervals.ends[part])
+            images = _images(algebra, law, name, values, part, intervals.ends[part])
             if _is_monotone(images):
                 errors[name] = abs(slope) * intervals.errors[part]
                 ends[name] = min(images[0], images[-1]), max(images[0], images[-1])
@@ -153,7 +153,7 @@ def _each_tied(
 
 
 def _images(
-    kept: KeptAlgebra,
+    algebra: CachedAlgebra,
     law: Law,
     name: str,
     values: Mapping[str, float],
@@ -163,7 +163,7 @@ def _images(
     """A tied parameter along the interval of the one that it depends on, from its lower end on; nan
     where it has no value.
     """
-    return kept.get(
+    return algebra.get(
         f"{name} along {part} from {ends[0]!r} to {ends[1]!r}",
         lambda: tuple(_computed_images(law, name, values, part, ends)),
         list,

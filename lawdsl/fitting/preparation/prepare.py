@@ -1,6 +1,6 @@
 """Law -> PreparedLaw: the stage of a fit in which algebra is performed, or deferred until needed.
 
-The algebra of recent laws is kept, since a law is often fitted to many tables.
+The algebra of recent laws is cached, since a law is often fitted to many tables.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from lawdsl.fitting.preparation.build_problem import (
     problem_of_logarithms,
     solved_factors,
 )
+from lawdsl.fitting.preparation.cached_algebra import NOT_CACHED, CachedAlgebra, algebra_of
 from lawdsl.fitting.preparation.hidden_labels import hidden_labels
-from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT, KeptAlgebra, algebra_of
 from lawdsl.fitting.preparation.start_draws import draw_families, draw_values
 from lawdsl.fitting.preparation.start_plan import StartPlan, plain_plan, plan_of_plain
 from lawdsl.fitting.preparation.stored_forms import (
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         symbolic_linearity,
         undefined_terms,
     )
-else:  # algebra, which is not needed for a law whose results are kept
+else:  # algebra, which is not needed for a law whose results are cached
     centred_powers = lazy_module("lawdsl.fitting.preparation.centred_powers")
     parameter_bounds = lazy_module("lawdsl.fitting.preparation.parameter_bounds")
     start_points = lazy_module("lawdsl.fitting.preparation.start_points")
@@ -110,28 +110,28 @@ def symmetries_of(law: Law) -> Freedom:
 
 
 def _kept_symmetries(law: Law) -> Freedom:
-    """The symmetries of a law; it is kept where there are certainly none, as of most laws."""
+    """The symmetries of a law; it is cached where there are certainly none, as of most laws."""
     return algebra_of(law).get(
         "has no symmetries",
         lambda: identifiability.freedom(law),
-        lambda found: True if found.certain and not found.symmetries else NOT_KEPT,
+        lambda found: True if found.certain and not found.symmetries else NOT_CACHED,
         _freedom_of_plain,
     )
 
 
 def _freedom_of_plain(content: Any) -> Freedom:
     if content is not True:
-        raise ValueError(f"{content!r:.40} is not what is kept of a law without symmetries")
+        raise ValueError(f"{content!r:.40} is not the entry of a law without symmetries")
     return Freedom()
 
 
 def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
-    kept = algebra_of(law)
+    algebra = algebra_of(law)
     names = [q.name for q in law.parameters]
     searched = frozenset(p.parameter for p in law.priors if p.log and with_priors)
-    forms = cache(partial(_form, law, kept, searched))
+    forms = cache(partial(_form, law, algebra, searched))
     factors = cache(
-        lambda: kept.get(
+        lambda: algebra.get(
             "solved factors",
             partial(solved_factors, law),
             plain_factors,
@@ -139,7 +139,7 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
         )
     )
     has_logarithm = cache(
-        lambda: kept.get(
+        lambda: algebra.get(
             "has a logarithm",
             lambda: symbolic_linearity.has_logarithm(law),
             bool,
@@ -148,19 +148,21 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
     )
 
     def linear() -> frozenset[int]:
-        return _positions(kept, "linear", law, lambda: symbolic_linearity.linear_parameters(law))
+        return _positions(algebra, "linear", law, lambda: symbolic_linearity.linear_parameters(law))
 
     def coefficients() -> frozenset[int]:
-        return _positions(kept, "coefficients", law, lambda: symbolic_linearity.coefficients(law))
+        return _positions(
+            algebra, "coefficients", law, lambda: symbolic_linearity.coefficients(law)
+        )
 
     def symbols_of_slope(name: str) -> frozenset[str]:
         return _names(
-            kept, f"slope of {name}", lambda: symbolic_linearity.names_of_slope(law, name)
+            algebra, f"slope of {name}", lambda: symbolic_linearity.names_of_slope(law, name)
         )
 
     def symbols_of_merged_slope(name: str) -> frozenset[str]:
         return _names(
-            kept,
+            algebra,
             f"merged slope of {name}",
             lambda: symbolic_linearity.names_of_merged_slope(law, name),
         )
@@ -188,9 +190,9 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
         is_large=is_large(law),
         problem=problem,
         with_solved_factors=with_solved_factors,
-        centred=partial(_centred_search, law, kept),
+        centred=partial(_centred_search, law, algebra),
         of_logarithms=partial(problem_of_logarithms, law, forms, has_logarithm),
-        draw=_drawing(law, kept),
+        draw=_drawing(law, algebra),
         declared_points=lambda: start_points.declared_points(law),
         placed=lambda values: start_points.values_at_numbers(law, values),
         linear=cache(lambda: tuple(sorted(linear()))),
@@ -205,18 +207,18 @@ def _newly_prepared(law: Law, with_priors: bool) -> PreparedLaw:
     )
 
 
-def _form(law: Law, kept: KeptAlgebra, searched: frozenset[str], log: bool) -> CompiledLaw:
+def _form(law: Law, algebra: CachedAlgebra, searched: frozenset[str], log: bool) -> CompiledLaw:
     """The law compiled for residuals, or for those of logarithms."""
     count = len(law.parameters)
     if is_computed_on_arrays(law):
-        transforms = kept.get(
+        transforms = algebra.get(
             "transforms",
             lambda: parameter_bounds.transforms_of(law),
             plain_transforms,
             partial(transforms_of_plain, parameters=count),
         )
         return compile_on_arrays(law, transforms, searched)
-    return kept.get(
+    return algebra.get(
         f"form {'log' if log else 'raw'} {','.join(sorted(searched))}",
         partial(compile_law, law, log, searched),
         plain_form,
@@ -225,7 +227,7 @@ def _form(law: Law, kept: KeptAlgebra, searched: frozenset[str], log: bool) -> C
 
 
 def _drawing(
-    law: Law, kept: KeptAlgebra
+    law: Law, algebra: CachedAlgebra
 ) -> Callable[[Array, int, int, np.random.Generator], Array]:
     """The function that draws starts."""
     settings = [q.value for q in law.settings if q.value is not None]
@@ -241,7 +243,7 @@ def _drawing(
     def plan() -> StartPlan:
         inputs = len(law.variables) + len(settings)
         read = partial(plan_of_plain, inputs=inputs, parameters=len(names))
-        return kept.get("starts", computed, plain_plan, read)
+        return algebra.get("starts", computed, plain_plan, read)
 
     def draw(columns: Array, draws: int, seed: int, rng: np.random.Generator) -> Array:
         if on_arrays:
@@ -251,11 +253,11 @@ def _drawing(
     return draw
 
 
-def _centred_search(law: Law, kept: KeptAlgebra, problem: Problem) -> CentredSearch | None:
+def _centred_search(law: Law, algebra: CachedAlgebra, problem: Problem) -> CentredSearch | None:
     """The search in centred parameters; most laws have no sums for it."""
     if law.declarations.schema is not None:
         return None
-    has_sums = kept.get(
+    has_sums = algebra.get(
         "has sums to centre",
         lambda: centred_powers.has_sums(law),
         bool,
@@ -268,10 +270,10 @@ def _centred_search(law: Law, kept: KeptAlgebra, problem: Problem) -> CentredSea
 
 
 def _positions(
-    kept: KeptAlgebra, name: str, law: Law, find: Callable[[], Iterable[int]]
+    algebra: CachedAlgebra, name: str, law: Law, find: Callable[[], Iterable[int]]
 ) -> frozenset[int]:
     """The positions of the parameters that a function finds."""
-    return kept.get(
+    return algebra.get(
         name,
         lambda: frozenset(find()),
         sorted,
@@ -279,9 +281,11 @@ def _positions(
     )
 
 
-def _names(kept: KeptAlgebra, name: str, find: Callable[[], frozenset[str]]) -> frozenset[str]:
+def _names(algebra: CachedAlgebra, name: str, find: Callable[[], frozenset[str]]) -> frozenset[str]:
     """The names that a function finds."""
-    return kept.get(name, find, sorted, lambda content: frozenset(read(tuple[str, ...], content)))
+    return algebra.get(
+        name, find, sorted, lambda content: frozenset(read(tuple[str, ...], content))
+    )
 
 
 def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:

@@ -21,7 +21,7 @@ from lawdsl.core.records import read
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import MAX_ROWS_NAMED
 from lawdsl.fitting.options import FitOptions
-from lawdsl.fitting.preparation.kept_algebra import algebra_of
+from lawdsl.fitting.preparation.cached_algebra import algebra_of
 from lawdsl.law.law import Law
 
 if TYPE_CHECKING:

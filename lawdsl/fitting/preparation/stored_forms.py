@@ -13,7 +13,7 @@ from lawdsl.compiling.model import Model
 from lawdsl.compiling.stored_parts import parts_of_plain, plain_parts
 from lawdsl.core.records import read
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, SolvedFactors
-from lawdsl.fitting.preparation.kept_algebra import NOT_KEPT
+from lawdsl.fitting.preparation.cached_algebra import NOT_CACHED
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
 
 NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
@@ -28,7 +28,7 @@ def plain_form(form: CompiledLaw) -> Any:
     count = len(form.rests) + (form.variables or 0)
     model = form.model(np.ones((count, 1)))
     if not isinstance(model, Model):
-        return NOT_KEPT
+        return NOT_CACHED
     return {
         "parts": plain_parts(model.parts, second=True),
         "transforms": plain_transforms(form.transforms),

@@ -19,6 +19,6 @@ __all__ = ["Freedom", "Symmetry", "findings", "freedom"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "freedom":  # which loads computer algebra: results that are kept do without
+    if name == "freedom":  # which loads computer algebra: cached results do without
         return import_module("lawdsl.proof.identifiability.symmetries").freedom
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""What algebra finds out about a law, as plain data that is kept between commands.
+"""Results of algebra on a law, as plain data that are cached between commands.
 
 A fit asks for a dozen results of algebra: the compiled law, the parameters in which it is linear, the
 scales of its starts. Most commands fit a law whose results are known from an earlier one; then SymPy,
-whose import takes longer than many fits, is not loaded. Results are kept within `kept_in` alone,
+whose import takes longer than many fits, is not loaded. Results are cached within `cached_in` alone,
 under the digest of the law; a damaged result is computed again.
 """
 
@@ -21,12 +21,12 @@ from lawdsl.law.law import Law
 Result = TypeVar("Result")
 
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, LawdslError)
-NOT_KEPT: Any = object()
+NOT_CACHED: Any = object()
 """What stands for a result that is no plain data: it is computed by every command."""
 
 
 class Cache(Protocol):
-    """Where plain data are kept, by the text that determines them."""
+    """A cache of plain data, by the text that determines them."""
 
     def read(self, text: str) -> Any:
         """The entry of a text; None without one. Raises OSError or one of `DAMAGED`."""
@@ -37,11 +37,11 @@ class Cache(Protocol):
         ...
 
 
-class KeptAlgebra:
+class CachedAlgebra:
     """The results of algebra on one law.
 
     Args:
-        cache: where they are kept; None for results that are not.
+        cache: the cache; None for results that are not cached.
         text: what determines them.
     """
 
@@ -60,12 +60,12 @@ class KeptAlgebra:
         plain: Callable[[Result], Any],
         read: Callable[[Any], Result],
     ) -> Result:
-        """A result, which is computed unless it is kept.
+        """A result, which is computed unless it is cached.
 
         Args:
             name: its name.
             compute: the function that computes it by algebra.
-            plain: its plain data; `NOT_KEPT` if it has none.
+            plain: its plain data; `NOT_CACHED` if it has none.
             read: the result from its plain data, which may be damaged. It raises one of `DAMAGED` then.
         """
         if name in self.results:
@@ -74,7 +74,7 @@ class KeptAlgebra:
         result = compute()
         if self.cache is not None:
             content = plain(result)
-            if content is not NOT_KEPT and _is_json(content):
+            if content is not NOT_CACHED and _is_json(content):
                 self.results[name] = content
                 self.changed = True
         return result
@@ -100,15 +100,15 @@ class _Used:
     """The cache, and the laws that were asked for."""
 
     cache: Cache
-    laws: dict[str, KeptAlgebra] = field(default_factory=dict)
+    laws: dict[str, CachedAlgebra] = field(default_factory=dict)
 
 
 _used: ContextVar[_Used | None] = ContextVar("used", default=None)
 
 
 @contextlib.contextmanager
-def kept_in(cache: Cache) -> Iterator[None]:
-    """Within it, fits use what a cache has, and what is new is kept at its end.
+def cached_in(cache: Cache) -> Iterator[None]:
+    """Within it, fits read results from a cache; new results are written at its end.
 
     Args:
         cache: the cache.
@@ -123,7 +123,7 @@ def kept_in(cache: Cache) -> Iterator[None]:
             algebra.keep()
 
 
-def algebra_at(law: Law, values: Mapping[str, float]) -> KeptAlgebra:
+def algebra_at(law: Law, values: Mapping[str, float]) -> CachedAlgebra:
     """The results of algebra on a law at fitted values.
 
     Args:
@@ -133,7 +133,7 @@ def algebra_at(law: Law, values: Mapping[str, float]) -> KeptAlgebra:
     return algebra_of(law, sorted(values.items()))
 
 
-def algebra_of(law: Law, *more: object) -> KeptAlgebra:
+def algebra_of(law: Law, *more: object) -> CachedAlgebra:
     """The results of algebra on a law.
 
     Args:
@@ -142,9 +142,9 @@ def algebra_of(law: Law, *more: object) -> KeptAlgebra:
     """
     used = _used.get()
     if used is None or type(law) is not Law:  # a law in other parameters has the digest of the law
-        return KeptAlgebra()
+        return CachedAlgebra()
     # a law without some of its claims has the same digest
     text = repr((law.name, law.digest, law.claims, more))
     if text not in used.laws:
-        used.laws[text] = KeptAlgebra(used.cache, text)
+        used.laws[text] = CachedAlgebra(used.cache, text)
     return used.laws[text]
