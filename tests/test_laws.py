@@ -119,6 +119,7 @@ EXPECTED = {
     "rl.overoptimised_rl",
     "rl.sigmoid",
     "schedule.annealing",
+    "schedule.continual",
     "schedule.multi_power",
     "testtime.coverage",
     "vision.shifted",
