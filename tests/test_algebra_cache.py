@@ -44,11 +44,11 @@ def fitted(cache: Path | None) -> tuple[list[Any], bool]:
         "    except SystemExit: pass\n"
         "print('sympy' in sys.modules)"
     )
-    own = {name: text for name, text in os.environ.items() if name != "LAWDSL_NO_CACHE"}
-    own |= {"LAWDSL_NO_CACHE": "1"} if cache is None else {"XDG_CACHE_HOME": str(cache)}
+    environment = {name: text for name, text in os.environ.items() if name != "LAWDSL_NO_CACHE"}
+    environment |= {"LAWDSL_NO_CACHE": "1"} if cache is None else {"XDG_CACHE_HOME": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", code, json.dumps(FITS)],
-        env=own,
+        env=environment,
         capture_output=True,
         text=True,
         check=True,

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import lawdsl
+from lawdsl.compiling.indexed import NUMBERS
 from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.fitting.preparation import build_problem
 from lawdsl.fitting.preparation.build_problem import (
@@ -20,6 +21,7 @@ from lawdsl.fitting.preparation.build_problem import (
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
+from lawdsl.law.functions import CONSTANTS
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -215,3 +217,7 @@ def test_a_law_of_hundreds_of_parameters_is_fitted():
     fits = lawdsl.fit("mixing.implicit", table, starts=1, claims=False)
     assert len(fits.parameters) == 1 + 30 * 6
     assert fits.parts[0].metrics.r2 > 0.9999
+
+
+def test_the_constants_of_formulas_are_those_of_laws_without_index_sets():
+    assert {name: float(value) for name, value in CONSTANTS.items()} == NUMBERS

@@ -184,25 +184,10 @@ def coupled_table() -> Table:
 
 
 def test_a_fit_on_the_bound_of_the_dcpt_law_has_profile_intervals():
-    table, settings = coupled_table(), {"D_min": 0.5}
-    plain = lawdsl.fit(
-        "dcpt.l3",
-        table,
-        settings=settings,
-        starts=8,
-        claims=False,
-        rolled_check=False,
-        intervals="delta",
-    )
-    fit = lawdsl.fit(
-        "dcpt.l3",
-        table,
-        settings=settings,
-        starts=8,
-        claims=False,
-        rolled_check=False,
-        intervals="profile",
-    )
+    table = coupled_table()
+    options = {"settings": {"D_min": 0.5}, "starts": 8, "claims": False, "rolled_check": False}
+    plain = lawdsl.fit("dcpt.l3", table, **options, intervals="delta")
+    fit = lawdsl.fit("dcpt.l3", table, **options, intervals="profile")
 
     assert fit.parameters["C"].at_bound == "lower" and "C" not in fit.intervals.ends
     assert fit.objective.sum <= plain.objective.sum * (1 + 1e-9)

@@ -125,7 +125,7 @@ class MeasuredRows:
         try:
             measured = measures.of_table(rest) if len(rest) else None
         except LawdslError:
-            single = [label for label in labels if self._tells(rest, label)]
+            single = [label for label in labels if self._determines(rest, label)]
             measured = measures.of_table(self._of(rest, single)) if single else None
         if measured is None:
             return measures.all_rows, frozenset(labels)
@@ -133,11 +133,11 @@ class MeasuredRows:
         lacking = {x for x in labels if any(x not in values[name] for name in values)}
         for label in sorted(lacking):
             try:
-                own = measures.of_table(self._of(measures.table, [label]), measured.points)
+                used = measures.of_table(self._of(measures.table, [label]), measured.points)
             except LawdslError:
-                own = measures.all_rows
+                used = measures.all_rows
             for name, by_label in values.items():
-                by_label[label] = own.values[name][label]
+                by_label[label] = used.values[name][label]
         return replace(measured, values=values), frozenset(lacking)
 
     def _of(self, table: Table, labels: Sequence[str]) -> Table:
@@ -145,11 +145,11 @@ class MeasuredRows:
         column = label_column(self._request(table), next(iter(self._declared.measures.values())))
         return table.keep(np.isin(np.array(table.texts(column)), labels))
 
-    def _tells(self, table: Table, label: str) -> bool:
-        """Whether rows tell the variables of a label."""
-        own = self._of(table, [label])
+    def _determines(self, table: Table, label: str) -> bool:
+        """Whether rows determine the variables of a label."""
+        rows = self._of(table, [label])
         try:
-            return len(own) > 0 and bool(self.measures.of_table(own).values)
+            return len(rows) > 0 and bool(self.measures.of_table(rows).values)
         except LawdslError:
             return False
 

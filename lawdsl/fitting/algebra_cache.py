@@ -28,5 +28,5 @@ class _Files:
 
 
 def cached_between_commands() -> AbstractContextManager[None]:
-    """Within it, fits use the results of algebra of earlier commands."""
+    """A context in which fits use the results of algebra of earlier commands."""
     return cached_in(_Files())

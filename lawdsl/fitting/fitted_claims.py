@@ -55,11 +55,11 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
     )
 
 
-def _plain_certificates(found: tuple[Certificate, ...]) -> Any:
+def _plain_certificates(decided: tuple[Certificate, ...]) -> Any:
     """Certificates as plain data; what a faster machine might decide is not cached."""
-    if any(certificate.verdict == "undecided" for certificate in found):
+    if any(certificate.verdict == "undecided" for certificate in decided):
         return NOT_CACHED
-    return to_plain(found)
+    return to_plain(decided)
 
 
 def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
@@ -67,7 +67,7 @@ def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
     proved = _proved_for_all(law)
     if proved and not _is_inside(law, values):
         proved = frozenset()
-    found = {k: Certificate(decide.claim_text(law.claims[k]), "certified") for k in proved}
+    by_claim = {k: Certificate(decide.claim_text(law.claims[k]), "certified") for k in proved}
     others = [k for k in range(len(law.claims)) if k not in proved]
     if others:
         claims = tuple(law.claims[k] for k in others)
@@ -75,8 +75,8 @@ def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
         decided = check.check(
             rest, values=values, seconds=FITTED_CLAIM_SECONDS, total=FITTED_CLAIMS_SECONDS
         ).claims
-        found |= dict(zip(others, map(_certificate, decided), strict=True))
-    return tuple(found[k] for k in range(len(law.claims)))
+        by_claim |= dict(zip(others, map(_certificate, decided), strict=True))
+    return tuple(by_claim[k] for k in range(len(law.claims)))
 
 
 class _Proofs:
@@ -172,13 +172,13 @@ def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
     """The bounds of parameters under which a claim is proved."""
     return algebra_of(law).get(
         f"bounds that enforce {text}",
-        lambda: _found_bounds(law, text),
-        lambda found: list(found) if found else NOT_CACHED,
+        lambda: _bounds_of_proof(law, text),
+        lambda bounds: list(bounds) if bounds else NOT_CACHED,
         lambda content: read(tuple[str, ...], content),
     )
 
 
-def _found_bounds(law: Law, text: str) -> tuple[str, ...]:
-    """The same, by a proof."""
+def _bounds_of_proof(law: Law, text: str) -> tuple[str, ...]:
+    """Prove a claim under bounds of the parameters; return these bounds."""
     claim = next(c for c in law.claims if decide.claim_text(c) == text)
     return decide.check_claim(law, claim).remedy

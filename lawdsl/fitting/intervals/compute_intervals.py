@@ -51,7 +51,7 @@ class IntervalEstimate:
     notes: tuple[Diagnostic, ...]
 
     def without(self, names: Container[str]) -> IntervalEstimate:
-        """The same without the standard errors and intervals of some parameters."""
+        """A copy without the standard errors and intervals of some parameters."""
         errors = {name: x for name, x in self.intervals.errors.items() if name not in names}
         ends = {name: x for name, x in self.intervals.ends.items() if name not in names}
         return replace(self, intervals=replace(self.intervals, errors=errors, ends=ends))

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, LawdslError)
 NOT_CACHED: Any = object()
-"""What stands for a result that is no plain data: it is computed by every command."""
+"""Returned for a result that cannot be written as plain data: every command computes it."""
 
 
 class Cache(Protocol):
@@ -108,7 +108,7 @@ _used: ContextVar[_Used | None] = ContextVar("used", default=None)
 
 @contextlib.contextmanager
 def cached_in(cache: Cache) -> Iterator[None]:
-    """Within it, fits read results from a cache; new results are written at its end.
+    """A context in which fits read results from a cache; new results are written at its end.
 
     Args:
         cache: the cache.

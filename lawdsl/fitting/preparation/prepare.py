@@ -103,18 +103,18 @@ def symmetries_of(law: Law) -> Freedom:
         return Freedom(certain=False)
     declarations, symmetries = _symmetries.get(
         (law.name, law.digest),
-        lambda: (law.declarations, _kept_symmetries(law)),
-        lambda kept: kept[1].certain,  # what ran out of time is tried again
+        lambda: (law.declarations, _cached_symmetries(law)),
+        lambda entry: entry[1].certain,  # what ran out of time is tried again
     )
-    return symmetries if declarations == law.declarations else _kept_symmetries(law)
+    return symmetries if declarations == law.declarations else _cached_symmetries(law)
 
 
-def _kept_symmetries(law: Law) -> Freedom:
+def _cached_symmetries(law: Law) -> Freedom:
     """The symmetries of a law; it is cached where there are certainly none, as of most laws."""
     return algebra_of(law).get(
         "has no symmetries",
         lambda: identifiability.freedom(law),
-        lambda found: True if found.certain and not found.symmetries else NOT_CACHED,
+        lambda freedom: True if freedom.certain and not freedom.symmetries else NOT_CACHED,
         _freedom_of_plain,
     )
 

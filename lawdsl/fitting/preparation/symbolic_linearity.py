@@ -116,7 +116,7 @@ def names_of_slope(law: Law, name: str) -> frozenset[str]:
 
 
 def names_of_merged_slope(law: Law, name: str) -> frozenset[str]:
-    """The same, once powers of one base are merged.
+    """The names in the derivative of the law by a parameter, once powers of one base are merged.
 
     Args:
         law: the law.
