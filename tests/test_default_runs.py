@@ -140,6 +140,7 @@ def test_intervals_by_run_hold_where_rows_do_not():
                 table(seed, run=LABELS),
                 run=run,
                 starts=2,
+                intervals="delta",
                 claims=False,
                 rolled_check=False,
             )

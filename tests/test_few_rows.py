@@ -35,7 +35,7 @@ def fitted(sizes: np.ndarray, ratios: list[float], noise: float, seed: int) -> F
     ("sizes", "ratios", "noise"),
     [
         (3, [5.0, 20.0, 80.0], 0.001),
-        (3, [5.0, 20.0, 80.0], 0.004),
+        pytest.param(3, [5.0, 20.0, 80.0], 0.004, marks=pytest.mark.slow),
         (4, [5.0, 20.0, 80.0], 0.001),
     ],
 )

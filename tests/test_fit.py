@@ -368,7 +368,12 @@ def test_a_ray_that_only_the_laws_form_resolves_is_a_caution(
 
 
 @pytest.mark.parametrize(
-    ("noise", "verdict"), [(0.003, "trusted"), (0.02, "trusted"), (0.06, "not trusted")]
+    ("noise", "verdict"),
+    [
+        (0.003, "trusted"),
+        pytest.param(0.02, "trusted", marks=pytest.mark.slow),
+        (0.06, "not trusted"),
+    ],
 )
 def test_the_verdict_does_not_depend_on_units(noise: float, verdict: str):
     """A is the loss at N = 1: among the data in one unit, far off them in another."""

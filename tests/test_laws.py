@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from commands import run
-from quick import some
+from quick import some, without
 
 import lawdsl
 from lawdsl.compiling.arrays import evaluate
@@ -180,7 +180,11 @@ def test_it_says_where_it_comes_from(name: str):
     assert all(q.doc for q in law.variables)
 
 
-@pytest.mark.parametrize("name", NAMES)
+DEAR = ("moe.joint", "quality.utility", "dcpt.threshold", "moe.routed")
+"""Laws of whose claims a proof or the search for one takes more than a second."""
+
+
+@pytest.mark.parametrize("name", without(NAMES, DEAR))
 def test_its_verdicts_are_the_recorded_ones(name: str):
     check = lawdsl.check(name, seconds=5)
     assert [v.claim for v in check.claims if not v.ok] == []

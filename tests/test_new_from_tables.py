@@ -281,7 +281,7 @@ def test_no_header_breaks_the_law_that_is_written(tmp_path, monkeypatch, header:
         assert run("check", "mine.law").returncode in (0, 1)
 
 
-@pytest.mark.parametrize("seed", some(range(40), 8))
+@pytest.mark.parametrize("seed", some(range(40), 8, dear=(10, 20)))
 def test_a_proposal_of_any_table_checks_or_is_refused(tmp_path, monkeypatch, seed: int):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(seed)

@@ -40,13 +40,13 @@ def test_every_law_is_in_the_canonical_style(path: Path):
     assert print_document(read(text)) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(strategies.formulas())
 def test_any_formula_is_read_back_as_itself(node: tree.Formula):
     assert formula(print_formula(node)) == node
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(strategies.statements)
 def test_any_statement_is_read_back_as_itself(statement: tree.Statement):
     assert read(print_statement(statement) + "\n").statements == (statement,)
@@ -61,7 +61,7 @@ def test_at_is_a_name_in_a_derivative_and_a_word_behind_one():
     assert chosen.value == tree.Derivative("at", ("x", "x"), 2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(strategies.documents())
 def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.SyntaxTree):
     text = print_document(document)
