@@ -229,7 +229,7 @@ def test_intervals_hold_the_truth_and_come_from_all_steps(noisy: PipelineAnswers
 
 def test_the_same_seed_gives_the_same_result():
     table = curves(0.002, ratios=(0.1, 0.2, 0.3))
-    assert critical(table, draws=12).to_json() == critical(table, draws=12).to_json()
+    assert critical(table, draws=50).to_json() == critical(table, draws=50).to_json()
 
 
 def test_the_search_over_draws_finds_what_is_certified():
