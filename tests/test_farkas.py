@@ -57,7 +57,7 @@ def test_a_logarithm_in_a_constant_is_bounded():
     assert is_farkas_certificate(one, [0, 1], np.array([1.0, 1.0]))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some(range(40), 14))
 def test_a_system_with_a_point_is_never_excluded(seed: int):
     """Rows of fractions that hold at a point of the box, some of them with equality."""
     rng = np.random.default_rng(seed)

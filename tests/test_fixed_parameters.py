@@ -93,6 +93,7 @@ def test_a_bound_of_the_tied_parameter_holds_in_the_fit():
     assert tied.parameters["a"].at_bound == "upper"
 
 
+@pytest.mark.slow
 def test_a_fixed_parameter_inside_a_bound_keeps_the_bound_for_the_others():
     """C > C0(B, eta, …) with C fixed: the others stay where C0 is below it."""
     table = PLANTED["dcpt.l3"].table(0.003)

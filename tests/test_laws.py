@@ -201,7 +201,7 @@ def test_the_compiled_law_is_its_expression_at_50_digits(name: str):
         assert computed == pytest.approx(float(exact(law.expression, point)), rel=1e-13)
 
 
-@pytest.mark.parametrize("name", some(NAMES, 30))
+@pytest.mark.parametrize("name", some(NAMES, 16))
 def test_exact_derivatives_equal_the_compiled_ones_and_finite_differences(name: str):
     law = lawdsl.load(name).sample
     point = admissible(law, 7)

@@ -10,6 +10,7 @@ from literature import PLANTED_CASES
 from nist_sets import SETS
 from planted import law_of
 from published_shapes import literature_case
+from quick import some
 from random_shapes import random_case
 from simulated import Case
 
@@ -192,7 +193,7 @@ def test_what_rows_do_not_determine_is_qualified_where_the_search_stopped_early(
 
 
 @pytest.mark.parametrize("name", ["Farseer", "Farseer with signs"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", some([0, 1], 1))
 def test_two_exponents_are_searched_in_parameters_centred_on_the_rows(name: str, seed: int):
     """In c + p*N^q, with N of 1e9, no start followed the valley: 1 of 1,536 arrived, after 8 to 30 s."""
     case = literature_case(name)

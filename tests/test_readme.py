@@ -51,7 +51,7 @@ LONG = {
     "docs/comparisons.md": r"--table --protocols all|--protocol largest:cost",
     "docs/critical-ratio.md": r"result = lawdsl.run_pipeline",  # what the command before it does
     "docs/figures.md": r"general\.json|plot mix\.json --kind landscape",  # a fit, and its figures
-    "docs/findings.md": r"solve precision\.allocation .* loss\.n_w=0 |loss\.L0=2\.7828316",
+    "docs/findings.md": r"solve precision\.allocation .* loss\.n_w=0 |loss\.L0=2\.7828316|check moe\.joint",
     "docs/law-and-schedule.md": r"fit one_size\.law laws/data/exposure\.csv",
     "docs/python.md": r"BaggingRegressor",
     "docs/trends.md": r"general\.json",
