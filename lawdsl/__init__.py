@@ -71,6 +71,7 @@ _HOMES = {
     "fit_ensemble": "lawdsl.fitting.ensembles.fit_ensemble",
     "fit_many": "lawdsl.fitting.fit_many",
     "load": "lawdsl.law.law",
+    "load_ipython_extension": "lawdsl.notebook_magic",
     "load_fit": "lawdsl.fitting.result_by_label",
     "run_pipeline": "lawdsl.pipelines.run",
     "solve": "lawdsl.solving.solve",

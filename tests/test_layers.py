@@ -28,6 +28,7 @@ ORDER = (
     "reporting",
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",
+    "notebook_magic",
 )
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
 LIGHT = ("core", "language", "messages", "fitting/options.py")

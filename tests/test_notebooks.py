@@ -56,7 +56,7 @@ def test_the_notebooks_show_every_public_record(tmp_path: Path):
     for path in NOTEBOOKS:
         for cell in executed(path, tmp_path):
             if 'class="lawdsl' in "".join(bundle_of(cell).get("text/html", "")):
-                reprs += "".join(bundle_of(cell)["text/plain"])
+                reprs += "".join(bundle_of(cell)["text/plain"]) + "\n"
     shown = {name for name in DOCUMENTS if re.search(rf"(?:<|^|[>)]|\b){name}\b[ (]", reprs)}
     # several laws with index sets are compared by label: the same tables as a comparison. A plan is
     # made of corpora on disk by `lawdsl run`, and by no function of `lawdsl`
@@ -75,6 +75,7 @@ def executed(path: Path, folder: Path) -> list[dict[str, Any]]:
 
 
 def bundle_of(cell: dict[str, Any]) -> dict[str, Any]:
-    """What a cell shows, by kind of content."""
-    results = [out for out in cell["outputs"] if out["output_type"] == "execute_result"]
-    return dict(results[0]["data"]) if results else {}
+    """What a cell shows last, by kind of content."""
+    kinds = ("execute_result", "display_data")
+    results = [out for out in cell["outputs"] if out["output_type"] in kinds]
+    return dict(results[-1]["data"]) if results else {}
