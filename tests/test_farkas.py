@@ -124,6 +124,7 @@ def test_a_box_beyond_the_scale_of_a_linear_programme_ends_in_no_fault():
 LOST = (10**9 + x) ** 2 - 2 * 10**9 * x - 10**18  # x^2, which float64 does not see
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [sp.exp(y) - sp.Rational(999, 1000)])
 def test_constraints_that_float64_sees_as_kept_end_in_no_fault(more: sp.Expr):
     """The least violation is 0 to float64, and no point is feasible for certain."""

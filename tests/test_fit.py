@@ -70,6 +70,7 @@ def test_planted_parameters_are_recovered_from_clean_data(name: str):
     assert fit.metrics.r2 == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_two_powers_that_may_change_places_are_recovered_as_a_pair():
     p = PLANTED["cmr.general"]
     v = lawdsl.fit(

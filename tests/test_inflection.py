@@ -433,6 +433,7 @@ def beginnings() -> dict[tuple[str, str], Fit]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["general", "code"])
 def test_later_losses_at_small_shares_are_predicted_with_half_the_error(
     beginnings: dict[tuple[str, str], Fit], corpus: str
@@ -449,6 +450,7 @@ def test_later_losses_at_small_shares_are_predicted_with_half_the_error(
     assert new < 0.5 * old
 
 
+@pytest.mark.slow
 def test_usage_1_at_small_shares_moves_with_the_tokens(beginnings: dict[tuple[str, str], Fit]):
     """At 3.708 nat/token the measured general losses cross at shares of code of .910 and .873."""
 
