@@ -10,7 +10,8 @@ import domains
 import pytest
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
-from lawdsl.data.measured_variables import Measured, measured
+from lawdsl.data.measured_values import Measured
+from lawdsl.data.measured_variables import measured
 from lawdsl.data.read import read_table
 from lawdsl.language import library
 from lawdsl.language.symbols import Declarations

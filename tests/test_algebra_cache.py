@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from planted import law_of
 
+from lawdsl.core.objectives import Objective
 from lawdsl.core.recent import Recent
 from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.preparation import prepare as preparing
 from lawdsl.fitting.preparation.cached_algebra import cached_in
 from lawdsl.fitting.preparation.prepare import prepare, symmetries_of
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,11 +18,11 @@ from scipy.optimize import minimize
 
 import lawdsl
 from lawdsl.core.losses import Scalars
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.losses import ARRAYS, curvature_of, rho, value_and_slope
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.solver import SolverOptions
 from lawdsl.fitting.solvers.trust_region import trust_region
-from lawdsl.language.resolver import Objective
 
 POWER = "variable D > 0\nparameter E, B > 0\nparameter beta in (0, 2)\nL = E + B/D^beta\n"
 FORMS = {"squared": "", "huber": ", 0.01", "absolute": ""}

@@ -21,11 +21,11 @@ from lawdsl.comparing.paired_bootstrap import bootstrap_means, choose_units, dra
 from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, ProtocolKind, parse_protocol
 from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
+from lawdsl.core.objectives import Objective
 from lawdsl.data.read import read_table
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
-from lawdsl.language.resolver import Objective
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "laws" / "data" / "c4_share.csv"

@@ -16,13 +16,13 @@ from scipy.optimize import brentq
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import Text
+from lawdsl.core.objectives import Objective, ParameterChoice
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.language.library import declared, shipped_folder
 from lawdsl.language.objective import read_objective
 from lawdsl.language.parser import parse
-from lawdsl.language.symbols import Objective, ParameterChoice
 
 PRINTED = shipped_folder() / "data" / "mixing_critical.csv"
 BEFORE = 2.873368  # loss on the Pile, as the table's comment says

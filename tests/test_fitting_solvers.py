@@ -15,6 +15,7 @@ import pytest
 from planted import law_of
 from test_nist import LAWS, read_data, read_problems
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem, rho_slope
@@ -34,7 +35,6 @@ from lawdsl.fitting.solvers.solver import (
 )
 from lawdsl.fitting.solvers.trust_region import trust_region
 from lawdsl.fitting.transforms import to_free, to_parameters
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import load
 
 SQUARED = Objective("squared", log=False)

@@ -15,8 +15,8 @@ from planted import PLANTED, grid, law_of
 import lawdsl
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
+from lawdsl.data.trends.inflection_result import Inflection
 from lawdsl.data.trends.paired_differences import GridValues, distinct_codes
-from lawdsl.data.trends.result import Inflection
 from lawdsl.data.trends.slopes import slopes
 from lawdsl.data.trends.zero_crossing import CriticalErrors, crossing
 from lawdsl.fitting import fit_task

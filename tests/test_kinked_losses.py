@@ -18,11 +18,11 @@ from scipy.stats import norm, t as student
 
 import lawdsl
 from lawdsl.core.losses import LOSSES
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.losses import rho, rho_slope, smoothed, value_and_slope
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.solvers import kinked_losses, multistart
-from lawdsl.language.resolver import Objective
 
 KINKED = [("absolute", 0.5), ("quantile", 0.9), ("quantile", 0.2)]
 PLANE = "variable x\nvariable z\nparameter a, b, c\nL = a + b*x + c*z\n"

@@ -16,8 +16,8 @@ import pytest
 from scipy.integrate import quad
 
 from lawdsl.core.losses import LOSSES, Loss, Scalars
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.losses import ARRAYS, curvature_of, least_squares_loss, rho, value_and_slope
-from lawdsl.language.resolver import Objective
 
 ROOT = Path(__file__).resolve().parent.parent
 RESIDUALS = np.array([-3.0, -0.3, -0.02, -1e-9, 0.0, 1e-9, 0.04, 0.6, 2.5])

@@ -12,12 +12,12 @@ from planted import PLANTED, law_of, sample_of
 from quick import some, without
 
 import lawdsl
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting import problem as problems
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.library import shipped
-from lawdsl.language.resolver import Objective
 
 OBJECTIVES = [
     Objective("huber", True, 1e-3),

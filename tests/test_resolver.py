@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
+from lawdsl.core.objectives import Objective
 from lawdsl.language import library, size_limits, tree
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_formula
-from lawdsl.language.resolver import Declarations, Objective, Target, read_target, spread
+from lawdsl.language.resolver import Declarations, Target, read_target, spread
 from lawdsl.law.law import load
 
 EXTENDS = Path(__file__).resolve().parent / "fixtures" / "extends"

@@ -8,12 +8,12 @@ from hypothesis import given, settings, strategies as st
 from planted import law_of
 
 import lawdsl
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.preparation.parameter_bounds import transforms_of
 from lawdsl.fitting.preparation.symbolic_linearity import compared_expression
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
-from lawdsl.language.resolver import Objective
 
 EVERY_KIND = law_of(
     """

@@ -13,10 +13,10 @@ from planted import PLANTED
 
 import lawdsl
 from lawdsl.cli import cli
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.preparation.build_problem import problem_of
-from lawdsl.language.resolver import Objective
 
 P = PLANTED["chinchilla"]
 LAW = lawdsl.load("chinchilla")

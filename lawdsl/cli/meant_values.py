@@ -91,7 +91,7 @@ def meant_value(name: str, text: str, unit: Factors | None, dimension: str = "")
 
 
 def _examples(name: str, own: Dimension, unit: Factors | None) -> str:
-    from lawdsl.law.quantities import unit_text
+    from lawdsl.core.units import unit_text
 
     if not own:
         return f"{name}=2.5, {name}=7B or {name}=1%"

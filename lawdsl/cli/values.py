@@ -60,7 +60,7 @@ def _quantities(
     try:
         return parse()
     except UnreadableQuantity as error:
-        from lawdsl.law.quantities import unit_text
+        from lawdsl.core.units import unit_text
 
         own = unit_text(unit) if unit else ""
         advice = error.advice or meant_value(name, text, unit, error.dimension)

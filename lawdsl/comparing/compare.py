@@ -13,13 +13,13 @@ from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.core.objectives import Objective
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.fit import in_one_step, without_priors
 from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_amplitude, is_whole
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
 COMPARISON_STARTS = 8  # starts of each fit

@@ -11,6 +11,7 @@ from lawdsl.comparing.fold_measures import FoldMeasures
 from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.default_runs import requested_runs
@@ -19,7 +20,6 @@ from lawdsl.data.table import Table
 from lawdsl.fitting.fit_by_label import label_groups, scaled_progress
 from lawdsl.fitting.options import FitOptions
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 DEFAULT_LABEL_PROTOCOLS = ("all", "splits")

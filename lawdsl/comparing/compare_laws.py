@@ -16,13 +16,14 @@ from lawdsl.comparing.protocols import DEFAULT_PROTOCOLS, Fold, Protocol, parse_
 from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
+from lawdsl.core.units import unit_text
 from lawdsl.data.table import Table
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
-from lawdsl.language.resolver import Objective
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import freedom
 
 

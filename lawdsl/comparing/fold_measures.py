@@ -17,9 +17,9 @@ from lawdsl.comparing.protocols import Fold
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
 from lawdsl.data.evaluations import row_codes
-from lawdsl.data.means import Point
 from lawdsl.data.measure_rows import MeasureRequest, label_column, rows_of
-from lawdsl.data.measured_variables import Measured, measured
+from lawdsl.data.measured_values import Measured, Point
+from lawdsl.data.measured_variables import measured
 from lawdsl.data.table import Table
 from lawdsl.fitting.problem import Problem
 from lawdsl.language.symbols import Declarations

@@ -11,13 +11,13 @@ from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.protocols import parse_protocol
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import conjunction
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.groups import grouped
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.fitting.options import FitOptions
 from lawdsl.language.keywords import did_you_mean
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 
 PROTOCOLS_OF_AXES: Mapping[str, str] = {

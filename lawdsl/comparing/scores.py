@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from lawdsl.comparing.result import PredictionScores
 from lawdsl.core.losses import HUBER
+from lawdsl.core.objectives import Objective
 from lawdsl.core.scalar_minimum import bounded_minimum
 from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, weighted_loss
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result_parts import LossTotals
-from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 

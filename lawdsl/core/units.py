@@ -151,3 +151,18 @@ def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
             raise ValueError(text)
         factors.append((name, sign * POWERS.get(power, 1)))
     return tuple(factors)
+
+
+def unit_text(factors: Iterable[tuple[str, int]] | None) -> str:
+    """A unit as text: nat/token; empty without a unit.
+
+    Args:
+        factors: names and powers.
+    """
+    text = ""
+    for i, (name, power) in enumerate(factors or ()):
+        negative = i > 0 and power < 0
+        text += ("/" if negative else "*") if i else ""
+        exponent = -power if negative else power
+        text += name if exponent == 1 else f"{name}^{exponent}"
+    return text

@@ -15,9 +15,10 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.evaluations import Codes, RunReading, read_runs, row_codes
-from lawdsl.data.means import Between, Means, Point
+from lawdsl.data.means import Between, Means
 from lawdsl.data.measure_findings import missing_points_finding, no_common_point, unread_labels
 from lawdsl.data.measure_rows import MeasureRows
+from lawdsl.data.measured_values import Point
 from lawdsl.data.missing_columns import no_column
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.meant_units import dimension_of, same_prefix
-from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension
+from lawdsl.core.units import Dimension, is_unit, parse_unit, size_and_dimension, unit_text
 from lawdsl.data.bad_lines import with_bad_lines
 from lawdsl.data.columns import UnitFactors, split_header
 from lawdsl.data.exchanged_columns import with_exchanged
@@ -35,7 +35,6 @@ from lawdsl.data.weights_and_runs import (
     run_numbers,
     with_weights,
 )
-from lawdsl.law.quantities import unit_text
 
 if TYPE_CHECKING:
     from lawdsl.law.law import Bound, Law, Quantity

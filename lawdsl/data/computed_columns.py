@@ -23,13 +23,15 @@ from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.units import is_unit
 from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
-from lawdsl.language import tree
 from lawdsl.language.keywords import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
-else:  # it takes long to load, and values given as numbers need none of it
+
+    from lawdsl.language import tree
+else:  # they take long to load, and values given as numbers need none of them
     pa = lazy_module("pyarrow")
+    tree = lazy_module("lawdsl.language.tree")
 
 Array = NDArray[np.float64]
 

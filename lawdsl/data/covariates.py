@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.measure_rows import MeasureRequest, label_column
-from lawdsl.data.measured_variables import Measured, measured
+from lawdsl.data.measured_values import Measured
+from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import no_labels
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.symbols import Declarations, Measure

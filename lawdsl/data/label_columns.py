@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.label_texts import without_quotes
-from lawdsl.language.symbols import Declarations, Symbol
+
+if TYPE_CHECKING:
+    from lawdsl.language.symbols import Declarations, Symbol
 
 QUOTED = re.compile(r'"(?:[^"]|"")+"')
 WILDCARD = "*"  # stands for the label in a binding

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lawdsl.data.evaluations import RunReading
+from lawdsl.data.measured_values import Point
 from lawdsl.language import tree
 from lawdsl.language.symbols import Measure
-
-Point = Mapping[str, float]
-"""Values of the variables that a measure leaves open, in the law's units: N = 1.8, r = 1."""
 
 Between = tuple[tree.Call, tuple[float, float]]
 """A reading, and the two evaluations between which it was interpolated."""

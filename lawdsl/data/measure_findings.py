@@ -9,8 +9,9 @@ import numpy as np
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.data.evaluations import Codes, Mask
-from lawdsl.data.means import Means, Point, Read
+from lawdsl.data.means import Means, Read
 from lawdsl.data.measure_rows import MeasureRows
+from lawdsl.data.measured_values import Point
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Measure, Reading
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.records import read
 from lawdsl.data.averaging import means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.evaluations import rounded_to_six_digits
-from lawdsl.data.means import Means, Point
+from lawdsl.data.means import Means
 from lawdsl.data.measure_findings import averaging_warnings, interpolation_warnings
 from lawdsl.data.measure_rows import (
     MeasureRequest,
@@ -21,6 +18,7 @@ from lawdsl.data.measure_rows import (
     rows_of,
     rows_with_labels,
 )
+from lawdsl.data.measured_values import Measured, Point
 from lawdsl.data.missing_columns import no_column
 from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table, bad_rows
@@ -29,50 +27,6 @@ from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations, Measure
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The values of measured variables.
-
-    Attributes:
-        values: variable -> label -> value, in the variable's unit.
-        points: variable -> the points over which its values are means; empty for a variable given
-            by a column. Later measurements are comparable only at the same points.
-        warnings: suspicious but usable data.
-    """
-
-    values: Mapping[str, Mapping[str, float]]
-    points: Mapping[str, tuple[Point, ...]]
-    warnings: tuple[Diagnostic, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The values and points as plain data for JSON; warnings are omitted."""
-        points = {
-            name: [dict(point) for point in means_over] for name, means_over in self.points.items()
-        }
-        return {
-            "values": {n: dict(by_label) for n, by_label in self.values.items()},
-            "points": points,
-        }
-
-    @classmethod
-    def of_json(cls, content: Any) -> Measured:
-        """The record from the plain data of `to_json`, without the warnings of the original table.
-
-        Raises:
-            ValueError: the content does not have that form.
-        """
-        stored = read(_StoredMeasured, content)
-        return cls(stored.values, stored.points)
-
-
-@dataclass(frozen=True)
-class _StoredMeasured:
-    """The form in which measured values are stored."""
-
-    values: Mapping[str, Mapping[str, float]]
-    points: Mapping[str, tuple[Mapping[str, float], ...]]
 
 
 def measured(

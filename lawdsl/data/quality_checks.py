@@ -20,13 +20,12 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import poisson_sf
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.meant_units import PER_TOKEN
-from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
+from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension, unit_text
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.drafts.column_names import logarithm_of_name, read_name
 from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
 from lawdsl.data.row_codes import row_codes
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.law.quantities import unit_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

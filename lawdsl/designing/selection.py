@@ -22,6 +22,7 @@ from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.formats.csv import csv_text
 from lawdsl.data.header_settings import with_settings_of
@@ -38,7 +39,6 @@ from lawdsl.fitting.options import FitOptions, check_seed
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]

@@ -12,6 +12,7 @@ import sympy as sp
 
 from lawdsl.compiling.indexed_leaves import Leaves
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import unit_text
 from lawdsl.data.label_columns import binding_name
 from lawdsl.exporting.content import (
     Constant,
@@ -30,7 +31,7 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.instances.instance import Differing, Instance
 from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.symbols import Declarations, Symbol
-from lawdsl.law.law import Law, Quantity, unit_text
+from lawdsl.law.law import Law, Quantity
 
 
 def exported(what: Fit | Fits | Law, level: float) -> Exported:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import counted
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.read import IN_MEMORY, read_table
 from lawdsl.fitting.intervals.m_estimator import Groups
@@ -19,7 +20,6 @@ from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.stored_penalty import penalty_of
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]

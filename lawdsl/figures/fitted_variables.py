@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import unit_text
 from lawdsl.figures.measured_rows import MeasuredRows
 from lawdsl.figures.theme import MAX_GROUPS
 from lawdsl.language.printer import print_unit
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

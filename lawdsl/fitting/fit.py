@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
 from lawdsl.core.losses import can_be_asymmetric
+from lawdsl.core.objectives import Objective
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
@@ -26,7 +27,6 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import Starts
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]

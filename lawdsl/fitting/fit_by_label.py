@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
 from lawdsl.data.default_runs import requested_runs
-from lawdsl.data.measured_variables import Measured
+from lawdsl.data.measured_values import Measured
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
@@ -32,7 +33,6 @@ from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
 from lawdsl.language.label_texts import with_subscripts
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 

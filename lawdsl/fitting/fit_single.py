@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.objectives import Objective
 from lawdsl.data.read import Table
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
@@ -76,7 +77,6 @@ from lawdsl.fitting.result_parts import (
 from lawdsl.fitting.solvers.multistart import Optimum, optimum
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.verdicts import overall_verdict
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom, findings
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.objectives import Objective
 from lawdsl.data.binding import Runs
 from lawdsl.data.default_runs import bind_with_runs, requested_runs
 from lawdsl.data.read import Table
 from lawdsl.data.trends.inflection import inflections
-from lawdsl.data.trends.result import Inflection
+from lawdsl.data.trends.inflection_result import Inflection
 from lawdsl.fitting.chosen_parameter import ChosenParameter
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
@@ -35,7 +36,6 @@ from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.measured_variables import Measured
+from lawdsl.data.measured_values import Measured
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import StoredRecord, altered, read_again

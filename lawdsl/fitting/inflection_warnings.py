@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.data.trends.result import Inflection
+from lawdsl.data.trends.inflection_result import Inflection
 
 FOLLOWS = "dcpt.forgetting"
 """The shipped law of losses that rise with the tokens below some share."""

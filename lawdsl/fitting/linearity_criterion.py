@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.objectives import ParameterChoice
 from lawdsl.core.scalar_minimum import bounded_minimum
-from lawdsl.language.symbols import ParameterChoice
 
 Array = NDArray[np.float64]
 

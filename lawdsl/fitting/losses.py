@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.losses import CHECKED
-from lawdsl.language.symbols import Objective
+from lawdsl.core.objectives import Objective
 
 Array = NDArray[np.float64]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.options import check_numeric_amplitude
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.stored_penalty import penalty_of
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.language.symbols import Prior
+if TYPE_CHECKING:
+    from lawdsl.language.symbols import Prior
 
 Array = NDArray[np.float64]
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lawdsl.core.units import unit_text
 from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.result import Fit
-from lawdsl.language.printer import print_unit
-from lawdsl.language.symbols import Symbol
-from lawdsl.law.quantities import unit_text
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.language.symbols import Symbol
 
 Factors = tuple[tuple[str, int], ...]
 
@@ -64,7 +63,7 @@ def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
     law = fit.read_law()
     declared = law.declarations
     of_output = declared.output.unit
-    output_unit = print_unit(of_output) if of_output else ""
+    output_unit = unit_text(of_output.factors) if of_output else ""
     if isinstance(fit, Fit):
         units = {q.name: q.unit for q in law.variables}
         return PredictionInputs(law.name, law.output, units, output_unit=output_unit)

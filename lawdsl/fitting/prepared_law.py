@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 

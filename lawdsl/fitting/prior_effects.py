@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.distributions import chi2_quantile, normal_cdf
 from lawdsl.core.enumerations import conjunction, counted
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.diagnostics.goodness import canonical_nan
 from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
 from lawdsl.fitting.diagnostics.undetermined_steps import UNDETERMINED_WIDTH
@@ -30,7 +31,7 @@ from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.result_parts import FittedPrior, FittedPriors
 from lawdsl.fitting.solvers.multistart import Optimum
 from lawdsl.fitting.transforms import to_parameters
-from lawdsl.language.symbols import Objective, Prior
+from lawdsl.language.symbols import Prior
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
 

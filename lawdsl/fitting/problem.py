@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.model import EVERY_ROW, Model, Values
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.arrow import Arrow, arrow_of
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.local_model import LocalModel
@@ -31,7 +32,6 @@ from lawdsl.fitting.transforms import (
     to_parameters,
     with_slopes,
 )
-from lawdsl.language.symbols import Objective
 
 if TYPE_CHECKING:
     from lawdsl.compiling.indexed_model import ArrayModel

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.stored_parts import parts_of_plain, plain_parts
+from lawdsl.core.objectives import Objective
 from lawdsl.core.records import OneOf, read, to_plain
 from lawdsl.fitting.extrapolation.horizon import LEVEL
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Transform, Transforms
-from lawdsl.language.symbols import Objective
-from lawdsl.language.tree import UnitOf
 
 if TYPE_CHECKING:
     from lawdsl.fitting.preparation.build_problem import CompiledLaw
@@ -65,6 +64,13 @@ class ReadyParameter:
 
 
 @dataclass(frozen=True)
+class ReadyUnit:
+    """A unit, in the place where declarations have it."""
+
+    factors: Unit
+
+
+@dataclass(frozen=True)
 class ReadyOutput:
     """The output of a law: its unit, in the place where declarations have it."""
 
@@ -76,9 +82,9 @@ class ReadyOutput:
         return self
 
     @property
-    def unit(self) -> UnitOf | None:
+    def unit(self) -> ReadyUnit | None:
         """The unit; None without one."""
-        return None if self.factors is None else UnitOf(self.factors)
+        return None if self.factors is None else ReadyUnit(self.factors)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.losses import SQUARED
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.exact_trust_region import exact_trust_region
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import to_free, to_parameters
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
@@ -51,7 +52,6 @@ from lawdsl.fitting.storage import (
 from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.fitting.values_by_name import ValuesByName, check_complete, check_names
 from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED
-from lawdsl.language.symbols import Objective
 
 if TYPE_CHECKING:
     import sympy as sp

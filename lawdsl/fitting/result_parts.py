@@ -10,7 +10,7 @@ from typing import Annotated
 
 from lawdsl.core.losses import LOSSES, OVER, Loss, asymmetric
 from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
-from lawdsl.data.trends.result import Inflection
+from lawdsl.data.trends.inflection_result import Inflection
 from lawdsl.fitting.options import METHODS
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.law_changes import FixOrTie, LawChanges

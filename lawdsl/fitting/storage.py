@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import similar_file, write
 from lawdsl.core.records import OneOf, read as read_record
-from lawdsl.data.measured_variables import Measured
+from lawdsl.data.measured_values import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
 

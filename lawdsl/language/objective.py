@@ -10,13 +10,14 @@ from fractions import Fraction
 
 from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES, OVER, Loss, can_be_asymmetric, over_advice
+from lawdsl.core.objectives import Objective, ParameterChoice
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
-from lawdsl.language.symbols import Objective, ParameterChoice, Symbol, Target
+from lawdsl.language.symbols import Symbol, Target
 from lawdsl.language.tree import Formula
 
 MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a parameter is chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from lawdsl.core.units import unit_text
 from lawdsl.language.keywords import SUPERSCRIPTS
 from lawdsl.language.label_texts import element_text, in_quotes, with_subscripts
 from lawdsl.language.tree import (
@@ -135,13 +136,7 @@ def _derivative(of: Named, wrt: Sequence[Named], order: int) -> str:
 
 def print_unit(unit: UnitOf) -> str:
     """A unit as text: nat/token."""
-    text = ""
-    for i, (name, power) in enumerate(unit.factors):
-        negative = i > 0 and power < 0
-        text += ("/" if negative else "*") if i else ""
-        exponent = -power if negative else power
-        text += name if exponent == 1 else f"{name}^{exponent}"
-    return text
+    return unit_text(unit.factors)
 
 
 def print_domain(domain: Domain) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, Span, Text
+from lawdsl.core.objectives import Objective
 from lawdsl.language import tree
 from lawdsl.language.claims import read_claim
 from lawdsl.language.declarations import check_identity, declare, define, remember, sort_symbols
@@ -33,12 +34,11 @@ from lawdsl.language.parser import ANYTHING
 from lawdsl.language.priors import check_priors, still_free
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
-from lawdsl.language.symbols import Claim, Declarations, Find, Objective, Symbol, Target
+from lawdsl.language.symbols import Claim, Declarations, Find, Symbol, Target
 
 __all__ = [
     "Claim",
     "Declarations",
-    "Objective",
     "Symbol",
     "Target",
     "read_objective",

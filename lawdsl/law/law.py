@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Text
 from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.objectives import Objective
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound, leave_out
@@ -29,7 +30,7 @@ from lawdsl.language.instances.sample_labels import few_labels, general
 from lawdsl.language.latex import law_latex
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
-from lawdsl.language.resolver import Claim, Declarations, Objective
+from lawdsl.language.resolver import Claim, Declarations
 from lawdsl.language.symbols import Prior
 from lawdsl.law.published_values import expanded
 from lawdsl.law.quantities import (
@@ -38,7 +39,6 @@ from lawdsl.law.quantities import (
     Quantity as Quantity,
     check_finite,
     lacks,
-    unit_text as unit_text,
 )
 
 if TYPE_CHECKING:

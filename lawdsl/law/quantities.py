@@ -14,12 +14,13 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.keywords import did_you_mean
-from lawdsl.language.printer import print_formula, print_unit
-from lawdsl.language.symbols import Declarations, Symbol
-from lawdsl.language.tree import Formula, Name, UnitOf
+from lawdsl.language.printer import print_formula
+from lawdsl.language.tree import Formula, Name
 
 if TYPE_CHECKING:
     import sympy as sp
+
+    from lawdsl.language.symbols import Declarations, Symbol
 
     Build = Callable[[Formula], sp.Expr]  # a formula of the law as an expression
 else:
@@ -251,11 +252,6 @@ def _exact(limit: Formula) -> Fraction | None:
         number = value(limit)
         return number if isinstance(number, Fraction) else None
     return None
-
-
-def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
-    """A unit as text; empty without a unit."""
-    return "" if unit is None else print_unit(UnitOf(unit))
 
 
 def check_finite(kind: str, values: Mapping[str, float]) -> None:

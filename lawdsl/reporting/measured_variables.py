@@ -13,7 +13,7 @@ from lawdsl.language.symbols import Declarations
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.data.measured_variables import Measured
+    from lawdsl.data.measured_values import Measured
 
 
 def cells(

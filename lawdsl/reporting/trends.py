@@ -12,7 +12,8 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.data.trends.result import DifferenceSeries, Inflection, Trend, Trends
+    from lawdsl.data.trends.inflection_result import Inflection
+    from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
 
 HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from lawdsl.compiling.autodiff import Slopes, values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.axes import spans_decades
+from lawdsl.core.units import unit_text
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula
 from lawdsl.language.questions import Question
-from lawdsl.law.quantities import unit_text
 from lawdsl.solving.alternatives import FEASIBILITY_ATOL
 from lawdsl.solving.curves import ConstraintCurve, Curve
 from lawdsl.solving.formulate.elimination import ReducedProblem

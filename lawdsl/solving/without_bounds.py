@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
 from lawdsl.fitting.fit import fit_with, objective_of
 from lawdsl.fitting.options import FitOptions
@@ -20,7 +21,6 @@ from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result import Fit
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.solving.result import Answer
 from lawdsl.solving.result_under_law_error import WithoutBounds

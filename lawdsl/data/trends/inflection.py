@@ -15,8 +15,8 @@ from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
 from lawdsl.data.trends.grid import Axes, grid_values, run_columns
 from lawdsl.data.trends.hypotheses import Slope, claimed_slope, rows_of_claim, why_untestable
+from lawdsl.data.trends.inflection_result import Crossing, Inflection
 from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, RepeatScatter
-from lawdsl.data.trends.result import Crossing, Inflection
 from lawdsl.data.trends.significance import (
     MIN_DF,
     DifferenceScale,

@@ -12,6 +12,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.core.units import unit_text
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
@@ -35,7 +36,7 @@ from lawdsl.data.weights_and_runs import check_columns
 from lawdsl.language.claim_texts import claim_text
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Claim
-from lawdsl.law.law import Law, load, unit_text
+from lawdsl.law.law import Law, load
 
 
 def trends(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lawdsl.data.trends.inflection_result import Crossing
 from lawdsl.data.trends.paired_differences import Array
-from lawdsl.data.trends.result import Crossing
 
 STEPS_BETWEEN_SHARES = 200  # grid points between two measured shares
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import unit_text
 from lawdsl.designing.runs.hypotheses import LawTarget, parts_of
 from lawdsl.designing.runs.records import TargetEstimate
 from lawdsl.designing.runs.tolerance import tolerance
@@ -17,7 +18,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.label_texts import with_subscripts
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 

@@ -11,13 +11,8 @@ from typing import Any
 import altair as alt
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.trends.result import (
-    MIN_LIKELIHOOD_GAIN,
-    DifferenceSeries,
-    Inflection,
-    Trend,
-    Trends,
-)
+from lawdsl.data.trends.inflection_result import Inflection
+from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, DifferenceSeries, Trend, Trends
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
 

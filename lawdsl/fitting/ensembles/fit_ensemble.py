@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.binding import Runs
 from lawdsl.data.header_settings import with_settings_of
@@ -29,7 +30,6 @@ from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]

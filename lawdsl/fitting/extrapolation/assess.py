@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import conjunction
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.horizon import Horizon, horizon_of
@@ -27,7 +28,6 @@ from lawdsl.fitting.extrapolation.rolled_check import (
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 

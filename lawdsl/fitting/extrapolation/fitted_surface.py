@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel, prior_rows
 from lawdsl.fitting.extrapolation.run_size import RunSize, SizeVariable, run_size
 from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.symbols import Objective
 
 if TYPE_CHECKING:
     from lawdsl.law.law import Law

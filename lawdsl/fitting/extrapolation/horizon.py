@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from lawdsl.core.enumerations import conjunction
 from lawdsl.core.records import MAY_BE_ABSENT, Null
+from lawdsl.core.units import unit_text
 from lawdsl.fitting.diagnostics.design import Ray, rays
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.options import LARGEST_HORIZON
-from lawdsl.law.quantities import unit_text
 
 Array = NDArray[np.float64]
 

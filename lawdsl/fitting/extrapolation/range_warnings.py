@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import conjunction
+from lawdsl.core.units import unit_text
 from lawdsl.fitting.extrapolation.horizon import Horizon
-from lawdsl.law.quantities import Quantity, unit_text
+
+if TYPE_CHECKING:
+    from lawdsl.law.quantities import Quantity
 
 # times the end of the fitted range: values further out count as outside
 OUTSIDE_FACTOR = 1.0 + 1e-9

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.interval_method import (
@@ -25,7 +26,6 @@ from lawdsl.fitting.options import AUTO, METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, without_coupled_limits
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 

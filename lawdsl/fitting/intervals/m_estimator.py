@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import normal_cdf, normal_quantile, student_quantile
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None

@@ -21,12 +21,12 @@ from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.compiling.instructions import MAX_HESSIAN_PARAMETERS, Tape
 from lawdsl.compiling.model import Model
 from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
 from lawdsl.language.declarations import names_in
 from lawdsl.language.instances.identities import linear
 from lawdsl.language.label_texts import with_subscripts
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 
 if TYPE_CHECKING:

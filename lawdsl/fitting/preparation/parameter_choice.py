@@ -13,10 +13,10 @@ import sympy as sp
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.objectives import ParameterChoice
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.preparation.symbolic_linearity import logarithm
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.symbols import ParameterChoice
 from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law, Quantity
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.lazy_modules import lazy_module
+from lawdsl.core.objectives import Objective
 from lawdsl.core.recent import Recent
 from lawdsl.core.records import read
 from lawdsl.fitting.preparation.build_problem import (
@@ -46,7 +47,7 @@ from lawdsl.fitting.prepared_law import (
     Variable,
 )
 from lawdsl.fitting.problem import Problem
-from lawdsl.language.symbols import Declarations, Objective
+from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 from lawdsl.proof import identifiability
 from lawdsl.proof.identifiability import Freedom

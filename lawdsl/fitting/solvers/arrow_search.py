@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.arrow import Arrow, ArrowMatrix, gradient_of, normal_matrix
 from lawdsl.fitting.losses import curvature_of, value_and_slope
 from lawdsl.fitting.problem import Problem
@@ -26,7 +27,6 @@ from lawdsl.fitting.solvers.newton import NARROWING_FACTOR
 from lawdsl.fitting.solvers.solver import GIVEN_UP, MINIMUM, NO_VALUE, OUT_OF_STEPS, Solution
 from lawdsl.fitting.solvers.variable_projection import bounded_least_squares
 from lawdsl.fitting.transforms import parameters_and_own_slopes, to_free
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.problem import Problem, ResidualState
 from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
@@ -30,7 +31,6 @@ from lawdsl.fitting.solvers.solver import (
 )
 from lawdsl.fitting.solvers.variable_projection import solve_each
 from lawdsl.fitting.transforms import diagonal
-from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 

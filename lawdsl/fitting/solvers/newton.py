@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import LocalModel, Problem
 from lawdsl.fitting.solvers.irls import COARSE_RTOL, longest_steps
 from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
@@ -26,7 +27,6 @@ from lawdsl.fitting.solvers.solver import (
     with_objective,
 )
 from lawdsl.fitting.transforms import diagonal
-from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.problem import LocalModel, Problem, ResidualState
@@ -32,7 +33,6 @@ from lawdsl.fitting.transforms import (
     to_free,
     to_parameters,
 )
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected
-from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.model import combined
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.problem import LONG_TABLE_ROWS, Problem, ResidualState
 from lawdsl.fitting.transforms import Transforms, diagonal
-from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -82,7 +82,7 @@ def formula_of(law: Law) -> Formula:
 
 
 def _law(law: Law) -> tuple[Block, ...]:
-    from lawdsl.law.law import unit_text
+    from lawdsl.core.units import unit_text
 
     rows = [
         [q.name, kind, unit_text(q.unit), q.doc or ""]

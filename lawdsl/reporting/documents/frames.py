@@ -259,7 +259,7 @@ def _points(band: Band) -> Columns:
 
 
 def _quantities(law: Law) -> Columns:
-    from lawdsl.law.law import unit_text
+    from lawdsl.core.units import unit_text
 
     kinds = {"variable": law.variables, "setting": law.settings, "parameter": law.parameters}
     rows = [(kind, q) for kind, group in kinds.items() for q in group]

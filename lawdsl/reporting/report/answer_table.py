@@ -17,9 +17,9 @@ from itertools import product
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.units import unit_text
 from lawdsl.language.constants import value as number
 from lawdsl.language.printer import print_unit
-from lawdsl.law.law import unit_text
 from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
 from lawdsl.solving.result_under_law_error import Ends

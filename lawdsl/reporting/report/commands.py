@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from lawdsl.core.objectives import Objective
 from lawdsl.data.read import IN_MEMORY
 from lawdsl.designing.runs.records import Design
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -17,7 +18,6 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.language.kept_texts import question_file
 from lawdsl.language.library import ships
-from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
 from lawdsl.reporting.report.entries import Entry, fit_of_use, rests_on_others, varying

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lawdsl.core.units import unit_text
 from lawdsl.fitting.findings_by_label import label_of
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.verdicts import ASSUMPTIONS, NEEDS, findings_for
-from lawdsl.law.law import unit_text
 from lawdsl.reporting.documents.blocks import Block, Details, Findings, Heading, Lines, Rows
 from lawdsl.reporting.documents.recorder import recorded
 from lawdsl.reporting.fits import show_fits

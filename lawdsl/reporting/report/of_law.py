@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lawdsl.core.units import unit_text
 from lawdsl.fitting.findings_by_label import generalise_labels
 from lawdsl.fitting.result import Fit
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.law import Law
 from lawdsl.proof.check import check
 from lawdsl.proof.verdict import Verdict
 from lawdsl.reporting.documents.blocks import (

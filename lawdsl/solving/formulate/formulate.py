@@ -15,6 +15,8 @@ import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
+from lawdsl.core.objectives import Objective
+from lawdsl.core.units import unit_text
 from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import value as number
 from lawdsl.language.instances.grounding import Grounding
@@ -23,9 +25,9 @@ from lawdsl.language.label_texts import split_element, with_subscripts
 from lawdsl.language.law_calls import LawValue
 from lawdsl.language.printer import print_formula
 from lawdsl.language.questions import Question, QuestionConstraint
-from lawdsl.language.symbols import Declarations, Objective, Symbol
+from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.law.algebra import ExpressionBuilder, bounded
-from lawdsl.law.quantities import Quantity, unit_text
+from lawdsl.law.quantities import Quantity
 from lawdsl.solving.formulate.problem import (
     AlgebraicConstraint,
     FormulatedQuestion,

@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import size_and_dimension
+from lawdsl.core.units import size_and_dimension, unit_text
 from lawdsl.fitting.preparation.build_problem import remaining_shares
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -22,7 +22,7 @@ from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
-from lawdsl.law.quantities import Quantity, unit_text
+from lawdsl.law.quantities import Quantity
 
 BOUND_RTOL = 1e-9  # relative: tolerance for a fitted value beyond a bound
 

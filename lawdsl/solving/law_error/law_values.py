@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.core.objectives import Objective
 from lawdsl.fitting.extrapolation.discrepancy import MAX_DEVIATION
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.prediction_bands import missing_rows_reason
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
-from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.solving.formulate.problem import FormulatedQuestion, LawCall
 
