@@ -271,7 +271,9 @@ def test_edits_give_the_trees_of_the_whole_text(language: Any) -> None:
         tree = parser.parse(data)
         for start, end, inserted in edits(rng, data.decode(errors="ignore") or "x"):
             new = inserted.encode()
-            points = [(data[:at].count(b"\n"), at - data.rfind(b"\n", 0, at) - 1) for at in (start, end)]
+            points = [
+                (data[:at].count(b"\n"), at - data.rfind(b"\n", 0, at) - 1) for at in (start, end)
+            ]
             data = data[:start] + new + data[end:]
             behind = start + len(new)
             point = (data[:behind].count(b"\n"), behind - data.rfind(b"\n", 0, behind) - 1)

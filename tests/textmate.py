@@ -107,4 +107,3 @@ class Grammar:
                 if inner:
                     scopes[start + first : start + last] = [rule["name"]] * (last - first)
                     break
-

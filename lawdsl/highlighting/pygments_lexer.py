@@ -15,7 +15,7 @@ from lawdsl.highlighting.classified import classified
 from lawdsl.highlighting.token_classes import CLASSES
 
 
-class LawLexer(Lexer):
+class LawLexer(Lexer):  # type: ignore[misc]
     """The language's own lexer; the text is preserved, whatever mistakes it has."""
 
     name = "law"

@@ -52,7 +52,7 @@ def words(names: Iterable[str]) -> str:
 # a line that begins a statement, apart from equations
 KEYWORD_START = (
     f"{GAP}(?:{words(STATEMENTS)}|"
-    f"{words(word for word in LEADING if word != 'note')}(?={GAP}{NAME})|note(?={GAP}\"))"
+    f'{words(word for word in LEADING if word != "note")}(?={GAP}{NAME})|note(?={GAP}"))'
 )
 START = f"(?:{KEYWORD_START}|{GAP}{NAME}{EQUATION})"
 

@@ -63,7 +63,9 @@ CLASSES = {
     ),
     "unit": TokenClass("support.type.unit", "Keyword.Type", "type.builtin", "type.builtin", "Type"),
     "name": TokenClass("variable.other", "Name", None, None, None),
-    "number": TokenClass("constant.numeric", "Literal.Number", "number", "constant.numeric", "Number"),
+    "number": TokenClass(
+        "constant.numeric", "Literal.Number", "number", "constant.numeric", "Number"
+    ),
     "string": TokenClass("string.quoted.double", "Literal.String", "string", "string", "String"),
     "comment": TokenClass("comment.line.number-sign", "Comment", "comment", "comment", "Comment"),
     "operator": TokenClass("keyword.operator", "Operator", "operator", "operator", "Operator"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from lark import Token, Tree
 from lark.load_grammar import load_grammar
@@ -40,7 +40,9 @@ _HEAD = """\
 // The grammar of .law files for tree-sitter.
 // Made from grammars/law.lark by `python -m lawdsl.highlighting`; do not edit.
 """
-_C_HEAD = "// Made from the tables of the language by `python -m lawdsl.highlighting`; do not edit.\n"
+_C_HEAD = (
+    "// Made from the tables of the language by `python -m lawdsl.highlighting`; do not edit.\n"
+)
 
 
 def grammar_js() -> str:
@@ -57,7 +59,7 @@ def grammar_js() -> str:
         named: dict[str, list[str]] = {}
         for alternative in tree.children:
             if alternative.data == "alias":
-                expansion, alias = alternative.children
+                expansion, alias = cast("tuple[Any, Any]", alternative.children)
                 named.setdefault(str(alias.name), []).append(_js(expansion, hidden))
             else:
                 plain.append(_js(alternative, hidden))
@@ -95,7 +97,7 @@ module.exports = grammar({{
 
 @cache
 def _definitions() -> Any:
-    return load_grammar(grammar_text(), "law.lark", [], False)[0]
+    return load_grammar(grammar_text(), "law.lark", [], False)[0]  # type: ignore[no-untyped-call]
 
 
 def _rules() -> list[tuple[str, Any]]:
@@ -112,7 +114,7 @@ def terminals() -> tuple[str, ...]:
     used = {
         str(value.name) if hasattr(value, "name") else _literal_terminal(str(value.children[0]))
         for tree in _trees()
-        for node in tree.iter_subtrees_topdown()
+        for node in tree.iter_subtrees_topdown()  # type: ignore[no-untyped-call]
         if node.data == "value"
         for value in node.children
         if isinstance(value, Tree) or getattr(value, "is_term", False)
@@ -159,7 +161,7 @@ def _js(tree: Any, hidden: set[str]) -> str:
         if tree.data == "maybe":
             return f"optional({parts[0]})"
         if tree.data == "expr":
-            return f"{ {'*': 'repeat', '+': 'repeat1'}[str(tree.children[1])]}({parts[0]})"
+            return f"{ {'*': 'repeat', '+': 'repeat1'}[str(tree.children[1])] }({parts[0]})"
         if tree.data in ("expansions", "expansion"):
             joined = ", ".join(parts)
             word = "choice" if tree.data == "expansions" else "seq"
@@ -249,9 +251,10 @@ static inline uint16_t place_behind(uint8_t token) {{
 def _c(terminal: str) -> str:
     names = {"__ANON_0": "RANGE", "__ANON_1": "ARROW", "__ANON_2": "ELLIPSIS"}
     if terminal in names:
-        assert spellings()[terminal] == {"RANGE": "..", "ARROW": "->", "ELLIPSIS": "..."}[
-            names[terminal]
-        ]
+        assert (
+            spellings()[terminal]
+            == {"RANGE": "..", "ARROW": "->", "ELLIPSIS": "..."}[names[terminal]]
+        )
     return f"TOKEN_{names.get(terminal, terminal)}"
 
 
