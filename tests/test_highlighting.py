@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -110,11 +111,16 @@ def damaged(rng: random.Random, text: str) -> str:
     return text[start:place] + odd + text[place:end]
 
 
-def test_pygments_preserves_damaged_texts() -> None:
+def damaged_texts(count: int) -> Iterator[str]:
     rng = random.Random(1)
     texts = [text_of(path) for path in FILES]
-    for _ in range(600):
-        assert_complete(damaged(rng, rng.choice(texts)))
+    for _ in range(count):
+        yield damaged(rng, rng.choice(texts))
+
+
+def test_pygments_preserves_damaged_texts() -> None:
+    for text in damaged_texts(600):
+        assert_complete(text)
 
 
 def test_pygments_finds_the_lexer() -> None:
