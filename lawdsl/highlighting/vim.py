@@ -48,6 +48,7 @@ def syntax() -> str:
         _match("keyword", r"\<unit\>"),
         _match("verdict", r"\%(\<expect\s\+\)\@<=\<\h\w*\>"),
         _match("law", r"\%(^\s*\%(law\|question\|pipeline\|extends\)\s\+\)\@<=\h[A-Za-z0-9_.]*"),
+        _match("law", r"\%(^\s*step\s\+\)\@<=\h[A-Za-z0-9_.]*\%(\s*:\|\w\)\@!"),
         _match("law", r"\%(:\s*\|\<is\s\+\)\@<=\h[A-Za-z0-9_.]*"),
         _match("statement", rf"^\s*\zs{_words(statements)}"),
         _match("statement", rf"^\s*\zs{_words(leading)}\ze\s*\h"),

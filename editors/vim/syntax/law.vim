@@ -29,6 +29,7 @@ syntax match lawUnit `\%(\<unit\s\+[^\"#]*\)\@<=\<\h\w*\>`
 syntax match lawKeyword `\<unit\>`
 syntax match lawVerdict `\%(\<expect\s\+\)\@<=\<\h\w*\>`
 syntax match lawLaw `\%(^\s*\%(law\|question\|pipeline\|extends\)\s\+\)\@<=\h[A-Za-z0-9_.]*`
+syntax match lawLaw `\%(^\s*step\s\+\)\@<=\h[A-Za-z0-9_.]*\%(\s*:\|\w\)\@!`
 syntax match lawLaw `\%(:\s*\|\<is\s\+\)\@<=\h[A-Za-z0-9_.]*`
 syntax match lawStatement `^\s*\zs\<\%(source\|extends\|index\|variable\|setting\|parameter\|let\|fix\|tie\|measure\|identify\|require\|minimize\|maximize\|start\)\>`
 syntax match lawStatement `^\s*\zs\<\%(given\|step\|keep\|uses\|choose\|subject\|prior\)\>\ze\s*\h`
