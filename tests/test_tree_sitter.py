@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import random
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -315,3 +317,54 @@ def test_highlights_are_the_classes_of_the_lexer(language: Any) -> None:
         for token in classified(text):
             capture = CLASSES[token.kind].neovim
             assert shown.get((token.start, token.end)) == capture, (path, token)
+
+
+# ---- generated files
+
+
+def test_the_generated_parser_has_the_rules_of_the_grammar() -> None:
+    """`tree-sitter generate` was run after the last change of the rules."""
+    rules = re.findall(r"^    (\w+): \(\$\) =>", generator.grammar_js(), re.M)
+    content = json.loads((FOLDER / "src/grammar.json").read_text(encoding="utf-8"))
+    assert list(content["rules"]) == rules
+    externals = [row.get("name") or row["value"] for row in content["externals"]]
+    (listed,) = re.findall(r"externals: \(\$\) => \[(.*?)\n  \]", generator.grammar_js(), re.S)
+    assert externals == [
+        name.removeprefix("$.") if name.startswith("$") else json.loads(name)
+        for name in re.split(r",\n", "".join(listed.strip().rstrip(",")))
+        for name in [name.strip()]
+    ]
+    symbols = set(re.findall(r"^  (?:a?u?x?_?sym)_(\w+) = \d+", parser_c(), re.M))
+    assert set(rules) - {"_statement"} <= symbols | {r for r in rules if r.startswith("_")}
+
+
+def parser_c() -> str:
+    return (FOLDER / "src/parser.c").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tree-sitter") is None, reason="needs tree-sitter-cli")
+def test_the_generated_parser_is_up_to_date(tmp_path: Path) -> None:
+    """Other versions of the generator write other headers, and the same rules and nodes."""
+    shutil.copytree(FOLDER, tmp_path / "law")
+    done = subprocess.run(
+        ["tree-sitter", "generate", "--abi", "14"],
+        cwd=tmp_path / "law",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("grammar.json", "node-types.json"):
+        new, old = (
+            json.loads((folder / "src" / name).read_text(encoding="utf-8"))
+            for folder in (tmp_path / "law", FOLDER)
+        )
+        if name == "grammar.json":
+            parts = ("name", "rules", "externals", "extras")
+            new, old = ({part: each[part] for part in parts} for each in (new, old))
+        assert new == old
+    sizes = [
+        re.findall(r"#define (STATE_COUNT|SYMBOL_COUNT) (\d+)", text)
+        for text in ((tmp_path / "law/src/parser.c").read_text(encoding="utf-8"), parser_c())
+    ]
+    assert sizes[0] == sizes[1]
