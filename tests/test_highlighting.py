@@ -155,3 +155,28 @@ def test_textmate_agrees_on_every_file_that_parses() -> None:
         compared += len(tokens)
         assert_textmate(interpreter.scopes(text), tokens, path)
     assert compared > 25_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "step x  where a = 1,\n  b = 2  at c = 3\n",
+        "start a = 1,\n  # c\n\n  b = 2\nlet unit_of = 3\n",
+        "L = f(\n  a = 2,\n  b)  unit nat /\n  token  # c\nrequire L > 0\n",
+        "L = if x > 0\n then 1\n\n# c\n else if x < 1 then 2 else 3\nlet then = else\n",
+        "uses a, b :\n  dcpt.l3\ngiven at\n",
+        "step at at at = 1\nstep step by by\nstep over : x.y from data since T = 0 by R at T = 3\n",
+        "given = 3*x\ngiven a\nsubject to to > at\n",
+        "choose integer integer in [1, 64]\nindex over over over\n",
+        "require ∂²at/∂x² > 0 for at in [0, 1] expect inside\n",
+        "require L[i] decreasing in r[a] against r[b]\nrequire L is\n  a . b\n",
+        "prior log(a) = log(2) +- 0.3\nL = a +\n  then*b + c.d + pi*∞\n",
+        "variable r[j] in simplex\nvariable simplex in simplex\nlet x = sum(y[\"a \"\"b\"\"\", k] for k)\n",
+        "law a.exp\r\nL = exp(exp)  unit token^-2*FLOP  \"text # no comment\"\r\n",
+    ),
+)  # fmt: skip
+def test_textmate_agrees_on_odd_lines(text: str) -> None:
+    interpreter = Grammar(json.loads(TEXTMATE.read_text(encoding="utf-8")))
+    tokens = parsed_tokens(text)
+    assert tokens, parse(text)[1]
+    assert_textmate(interpreter.scopes(text), tokens, text)

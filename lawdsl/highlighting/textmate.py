@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lawdsl.highlighting.token_classes import (
@@ -78,7 +78,7 @@ def grammar_json() -> str:
     for own, leaders in placed_in.items():
         body = f"body-{leaders[0]}"
         repository |= _body(body, own)
-        statements += [_statement(word, body) for word in leaders]
+        statements += [_statement(word, body, own) for word in leaders]
     statements.append(
         {
             "begin": rf"^{GAP}({NAME})(?={EQUATION})",
@@ -134,26 +134,26 @@ def _text(content: Rule) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _statement(word: str, body: str) -> Rule:
+def _statement(word: str, body: str, placed: Sequence[str]) -> Rule:
     """The rule of a statement: its keyword, what is named behind it, and all that follows."""
-    named, kind = "", ""
-    if word in (*SECTIONS, "extends"):
-        named, kind = f"{GAP}({PATH})", "law"
-    elif word == "step":
-        path = rf"({PATH})(?!{IN_WORD}|{GAP}[.:])"
-        named, kind = rf"{GAP}(?:{path}|({NAME})(?={GAP}:))", "law"
-    elif PLACED and body != "body-law" and word not in ("require", "subject"):
-        named, kind = f"{GAP}({NAME})", "name"  # which may be spelled like the word behind it
-    follower = ""
+    is_section = word in SECTIONS
+    captures: Rule = {"1": {"name": scope("section" if is_section else "statement")}}
+    name = {"patterns": [{"include": "#words"}]}
+    named = follower = ""
+    if is_section or word == "extends":
+        named = f"(?:{GAP}({PATH}))?"
+        captures["2"] = {"name": scope("law")}
+    elif any("NAME" in PLACED[each][1] for each in placed) and word not in ("require", "subject"):
+        # a name may be spelled like the word behind it: `index over over labels`
+        named = rf"(?:{GAP}({NAME})(?:[ \t]+({'|'.join(placed)}){WORD_END})?)?"
+        captures |= {"2": name, "3": {"name": scope("keyword")}}
+        if word == "step":
+            path = rf"({PATH})(?!{IN_WORD}|{GAP}[.:])"
+            one = rf"{path}(?:[ \t]+({'|'.join(placed)}){WORD_END})?"
+            named = rf"(?:{GAP}(?:{one}|({NAME})(?={GAP}:)))?"
+            captures |= {"2": {"name": scope("law")}, "4": name}
     if word in LEADING:
         follower = rf'(?={GAP}")' if word == "note" else f"(?={GAP}{NAME})"
-    captures: Rule = {"1": {"name": scope("section" if word in SECTIONS else "statement")}}
-    name = {"patterns": [{"include": "#words"}]}
-    if named:
-        captures["2"] = {"name": scope("law")} if kind == "law" else name
-        named = f"(?:{named})?"
-    if word == "step":
-        captures["3"] = name
     return {
         "name": f"meta.statement.{word}.law",
         "begin": f"^{GAP}({word}){WORD_END}{follower}{named}",
@@ -199,8 +199,8 @@ def _tokens() -> list[Rule]:
         token("string", PATTERNS["STRING"]),
         {
             # `name = value` behind it is a part of the statement, not an equation
-            "begin": rf"([(,])(?={GAP}(?:#[^\r\n]*)?\r?$)",
-            "beginCaptures": {"1": {"name": scope("delimiter")}},
+            "begin": rf"(?:(\()|(,))(?={GAP}(?:#[^\r\n]*)?\r?$)",
+            "beginCaptures": {"1": {"name": scope("bracket")}, "2": {"name": scope("delimiter")}},
             "end": rf"^(?={KEYWORD_START})|^{GAP}({NAME})(?={EQUATION})|(?=[^\s#])",
             "endCaptures": {"1": {"patterns": [{"include": "#words"}]}},
             "patterns": [comment],
