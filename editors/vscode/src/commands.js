@@ -71,6 +71,11 @@ function show(content) {
   panel.webview.html = page(content);
 }
 
+/** A path as it is written in a folder: below it, the rest of the path. */
+function inFolder(word, folder) {
+  return word.startsWith(folder + path.sep) ? word.slice(folder.length + 1) : word;
+}
+
 /**
  * Runs a command and shows what it prints.
  *
@@ -81,19 +86,23 @@ async function runAndShow(title, file, words, figure) {
   const mine = new AbortController();
   stopping = mine;
   const command = configuredCommand(vscode.Uri.file(file));
-  const line = joinArguments(["lawdsl", ...words]);
+  const folder = path.dirname(file);
+  const shown = figure === undefined ? words : words.filter((word) => word !== figure && word !== "-o");
+  const line = joinArguments(["lawdsl", ...shown.map((word) => inFolder(word, folder))]);
   show({ title, line, state: "running", words: "running …", output: "" });
   const options = { location: vscode.ProgressLocation.Window, title: `lawdsl: ${title}`, cancellable: true };
   try {
     const done = await vscode.window.withProgress(options, (_, token) => {
       token.onCancellationRequested(() => mine.abort());
-      return run(command, words, { cwd: path.dirname(file), signal: mine.signal });
+      return run(command, words, { cwd: folder, signal: mine.signal });
     });
     if (stopping !== mine || panel === undefined) return; // another command has the panel
     const svg = figure === undefined ? undefined : await fs.readFile(figure, "utf8").catch(() => undefined);
+    // the figure is shown; its file is gone by then
+    const output = figure === undefined ? done.output : done.output.replace(`wrote ${figure}`, "");
     const state = done.code === 0 ? "ok" : "failed";
     const ends = { null: "stopped", 0: "done", 1: "finished with problems, see below" };
-    show({ title, line, state, words: ends[done.code] ?? `exit code ${done.code}`, output: done.output, svg });
+    show({ title, line, state, words: ends[done.code] ?? `exit code ${done.code}`, output, svg });
   } catch (error) {
     const output = isMissing(error) ? `${command[0]} cannot be started.\n\n${INSTALL}` : String(error);
     if (panel !== undefined) show({ title, line, state: "failed", words: "not started", output });

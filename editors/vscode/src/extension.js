@@ -37,14 +37,18 @@ async function startClient() {
   if (!vscode.workspace.isTrusted) return;
   if (!vscode.workspace.getConfiguration("lawdsl").get("languageServer")) return;
   const command = configuredCommand();
-  let failure;
+  let started;
+  try {
+    started = await startServer(command);
+  } catch (error) {
+    const detail = isMissing(error) ? undefined : `The language server did not start: ${error.message}.`;
+    await sayMissing(command, detail);
+    return;
+  }
   const server = async () => {
-    try {
-      return await startServer(command);
-    } catch (error) {
-      failure = error;
-      throw error;
-    }
+    const process = started ?? (await startServer(command)); // a later start is a restart
+    started = undefined;
+    return process;
   };
   const restarts = [];
   const errorHandler = {
@@ -68,9 +72,7 @@ async function startClient() {
     await client.start();
   } catch (error) {
     client = undefined;
-    const reason = failure ?? error;
-    const detail = isMissing(reason) ? undefined : `The language server did not start: ${reason.message}.`;
-    await sayMissing(command, detail);
+    await vscode.window.showErrorMessage(`The lawdsl language server did not start: ${error.message}`);
   }
 }
 

@@ -20,7 +20,6 @@ body { font-family: var(--vscode-font-family); color: var(--vscode-editor-foregr
 h1 { font-size: 1.15em; font-weight: 600; margin: 1em 0 0.2em; }
 .line { font-family: var(--vscode-editor-font-family, monospace); color: var(--vscode-descriptionForeground); overflow-wrap: anywhere; }
 .state { margin: 0.6em 0; font-weight: 600; }
-.state.ok { color: var(--vscode-testing-iconPassed, #388a34); }
 .state.failed { color: var(--vscode-testing-iconFailed, #c72e0f); }
 .state.running { color: var(--vscode-descriptionForeground); }
 pre { font-family: var(--vscode-editor-font-family, monospace); font-size: var(--vscode-editor-font-size); line-height: 1.45;
