@@ -66,7 +66,7 @@ def noisy(name: str) -> dict[str, np.ndarray]:
 @cache
 def fitted(name: str) -> Fit | Fits:
     """The fit of a shipped law to its noisy planted table."""
-    quick: dict[str, Any] = {"claims": False, "rolled_check": False}
+    quick: dict[str, Any] = {"claims": False, "rolled_check": False, "intervals": "delta"}
     if lawdsl.load(name).indexed:
         # a search for the many parameters of the joint law takes half a minute
         starts = PLANTED[name].parameters if name == "mixing.joint" else 2

@@ -11,14 +11,22 @@ from typing import Any
 import pytest
 
 
-def some(cases: Sequence[Any], count: int) -> list[Any]:
+def some(cases: Sequence[Any], count: int, dear: Collection[Any] = ()) -> list[Any]:
     """Mark all cases slow but `count`, evenly spaced; the first is among them.
 
     Args:
         cases: the values of one argument, or tuples of the values of several.
         count: how many stay quick.
+        dear: cases that take so long that they are slow, too.
+
+    Raises:
+        ValueError: one of the dear ones is no case.
     """
     kept = {i * len(cases) // count for i in range(count)}
+    lost = [case for case in dear if case not in cases]
+    if lost:
+        raise ValueError(f"these are no cases: {lost}")
+    kept -= {i for i, case in enumerate(cases) if case in dear}
     return [case if i in kept else _slow(case) for i, case in enumerate(cases)]
 
 

@@ -27,9 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = str(ROOT / "laws" / "data")
 FITS = (
     ["dcpt.share", f"{DATA}/c4_share.csv"],
-    ["cmr.share", f"{DATA}/cmr_table2.csv", "--by", "size"],
+    ["cmr.share", f"{DATA}/cmr_table2.csv", "--by", "size", "--intervals=delta"],
     # index sets, with parameters that others determine
-    ["mixing.m4", f"{DATA}/four_domains.csv", "r=r_*", "L=L_*", "--starts=4"]
+    ["mixing.m4", f"{DATA}/four_domains.csv", "r=r_*", "L=L_*", "--starts=2", "--intervals=delta"]
     + ["--where=phase = end", "--where=step = 400", "--where=model = 0.08M"],
 )
 

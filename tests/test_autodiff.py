@@ -75,9 +75,13 @@ def combined(inner):
     )
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(25, marks=pytest.mark.slow)])
+def test_random_expressions_have_the_gradient_of_sympy(count: int):
+    settings(max_examples=count, deadline=None, derandomize=True)(gradient_is_that_of_sympy)()
+
+
 @given(st.recursive(leaves, combined, max_leaves=8), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True)
-def test_random_expressions_have_the_gradient_of_sympy(expression: sp.Expr, seed: int):
+def gradient_is_that_of_sympy(expression: sp.Expr, seed: int):
     if not expression.is_extended_real or expression.has(sp.zoo, sp.nan, sp.oo, sp.I):
         return
     points = np.random.default_rng(seed).uniform(0.2, 1.8, size=(3, 2))

@@ -63,7 +63,7 @@ def test_a_refuted_claim_is_printed_with_its_point(
 def test_an_enforced_fit_keeps_the_claim_by_construction(
     runs: dict[str, np.ndarray], tmp_path: Path
 ):
-    fit = lawdsl.fit("dcpt.l3", runs, without="C > C0", starts=6, enforce=True, intervals="delta")
+    fit = lawdsl.fit("dcpt.l3", runs, without="C > C0", starts=2, enforce=True, intervals="delta")
     v = fit.values
     least = v["B"] * v["eta"] * (1 + v["epsilon"]) ** (v["gamma"] + 1)
     least /= v["gamma"] * 0.1311 ** v["beta"]

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import sweeps
 from click.testing import CliRunner
+from quick import some
 from sweeps import made, planned
 
 import lawdsl
@@ -170,11 +171,12 @@ def test_what_is_written_is_what_is_read(form: str, ran, tmp_path: Path):
     assert read.texts("label") == column(table, "label")
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "sqlite"])
+@pytest.mark.parametrize("form", some(["parquet", "csv", "sqlite"], 1))
 def test_a_law_is_fitted_to_it_as_it_is(form: str, ran, tmp_path: Path):
     path = tmp_path / f"runs.{form}"
     write_table(path, collect([ran(WIDE)]))
-    found = lawdsl.fit("dcpt.l3", path, L="L_code", r="r_code", starts=6)
+    quick = {"starts": 6, "intervals": "delta", "rolled_check": False}
+    found = lawdsl.fit("dcpt.l3", path, L="L_code", r="r_code", **quick)
     planted = {name: getattr(fake_worker, name.upper()) for name in found.values}
     assert found.values == pytest.approx(planted, rel=1e-6)
     assert found.law.settings == {"D_min": pytest.approx(160e-9)}

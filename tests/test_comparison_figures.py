@@ -117,7 +117,7 @@ def test_labels_have_a_row_each():
     table: dict[str, Any] = {f"r[{name}]": shares[:, n] for n, name in enumerate("ab")}
     for name, t in {"x": (-1.0, 0.5), "y": (0.4, -2.0)}.items():
         table[f"L[{name}]"] = 2 + np.exp(shares @ np.array(t)) + 0.002 * rng.normal(size=16)
-    comparison = lawdsl.compare(["mixing.m1", "mixing.m4"], table, protocols=["splits"], starts=2)
+    comparison = lawdsl.compare(["mixing.m1", "mixing.m4"], table, protocols=["splits"], starts=1)
     assert isinstance(comparison, Comparisons)
     figure = comparison.plot()
     for row in rows_of(figure):

@@ -130,7 +130,8 @@ def test_names_and_order_of_the_runs_do_not_matter():
     )
 
 
-def test_intervals_by_run_hold_where_rows_do_not():
+@pytest.mark.parametrize("intervals", ["delta", pytest.param("profile", marks=pytest.mark.slow)])
+def test_intervals_by_run_hold_where_rows_do_not(intervals: str):
     """Of 20 tables, the intervals of alpha hold the true value in far fewer by row than by run."""
     covered = {"none": 0, (): 0}
     for seed in range(20):
@@ -140,6 +141,7 @@ def test_intervals_by_run_hold_where_rows_do_not():
                 table(seed, run=LABELS),
                 run=run,
                 starts=2,
+                intervals=intervals,
                 claims=False,
                 rolled_check=False,
             )

@@ -266,6 +266,7 @@ def tradeoff() -> lawdsl.Asked:
             DATA,
             where=where,
             columns={"L": f"L_{loss}", "r": f"r_{loss}"},
+            starts=6,
             claims=False,
             rolled_check=False,
             intervals="delta",

@@ -453,7 +453,7 @@ def test_a_percentage_without_its_sign_is_asked_for(folder: Path, text: str, com
 
 
 @pytest.mark.parametrize("size", without([1e30, 1e100, 1e300, 1e-30, 1e-300], [1e100, 1e-30]))
-@pytest.mark.parametrize("wrong", [0, 0.02, 1.0])
+@pytest.mark.parametrize("wrong", without([0, 0.02, 1.0], [1.0]))
 def test_predictions_at_extreme_values_are_finite_or_said_to_be_infinite(size: float, wrong: float):
     x = np.geomspace(1, 1e3, 20)
     N, D = 1e8 * x, 1e10 * np.random.default_rng(1).permutation(x)

@@ -54,7 +54,7 @@ def test_the_best_of_listed_numbers_with_an_unknown_beside_them():
         )
 
 
-@pytest.mark.parametrize("seed", some(range(6), 3))
+@pytest.mark.parametrize("seed", some(range(6), 1))
 def test_whole_numbers_alone_against_every_combination(seed):
     rng = np.random.default_rng(seed)
     a, b, cap = rng.uniform(0.5, 3), rng.uniform(0.001, 0.02), rng.uniform(30, 200)

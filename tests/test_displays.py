@@ -50,6 +50,7 @@ def records(fit: Fit) -> dict[str, Any]:
         where=("phase = end", "step = 400", "model = 0.08M"),
         columns={"r": "r_*", "L": "L_*"},
         starts=2,
+        intervals="delta",
         claims=False,
         rolled_check=False,
     )

@@ -34,7 +34,8 @@ def mixtures(noise: float = 0.002) -> dict[str, np.ndarray]:
 
 
 def fitted(law: str = "mixing.m4", **options) -> lawdsl.Fits:
-    result = lawdsl.fit(law, mixtures(), r="r_*", L="L_*", starts=8, **options)
+    quick = {"intervals": "delta", "rolled_check": False, "starts": 4}
+    result = lawdsl.fit(law, mixtures(), r="r_*", L="L_*", **quick | options)
     assert isinstance(result, lawdsl.Fits)
     return result
 
@@ -255,10 +256,11 @@ def per_domain(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::lawdsl.NotTrustedWarning")
 def test_a_claim_is_enforced_for_the_label_for_which_it_fails(per_domain, tmp_path):
-    plain = lawdsl.fit(per_domain, sizes(), starts=4)
+    quick = {"starts": 4, "intervals": "delta", "rolled_check": False}
+    plain = lawdsl.fit(per_domain, sizes(), **quick)
     failed = {part.law.instance.text: part.claims[0].failed for part in plain.parts}
     assert failed == {"code": True, "web": False}
-    fits = lawdsl.fit(per_domain, sizes(), starts=4, enforce=True)
+    fits = lawdsl.fit(per_domain, sizes(), **quick, enforce=True)
     assert [c.verdict for part in fits.parts for c in part.claims] == ["certified"] * 2
     assert {**fits.values}["b[code]"] < 0
     assert fits.law.added == ("b[code] < 0",)

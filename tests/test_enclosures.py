@@ -32,7 +32,9 @@ from lawdsl.proof.branch_and_bound.products import Enclosure, Factors, negative
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
-BITS, DIGITS, COUNT = 80, 60, 200
+BITS, DIGITS = 80, 60
+COUNTS = pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
+"""How many random sums are looked at."""
 L = tree.Name("L")
 
 
@@ -63,10 +65,10 @@ class Seen:
             assert contains(found, value), (str(self.case), self.piece, point, found, value)
 
 
-def pieces(seed: int, terms: int) -> Iterator[Seen]:
+def pieces(seed: int, terms: int, count: int) -> Iterator[Seen]:
     """Pieces often end where the box does, at closed, open and infinite ends."""
     rng = random.Random(seed)
-    for case, box in sums(seed, COUNT, (terms,)):
+    for case, box in sums(seed, count, (terms,)):
         points = sampled(case, rng, 5)
         piece = {}
         for s in case.law.expression.free_symbols - set(box.settings):
@@ -101,15 +103,17 @@ def as_mpf(end: Any) -> mpmath.mpf:
     return mpmath.ldexp(int(mantissa), int(exponent))
 
 
-def test_an_expression_lies_in_its_enclosure():
+@COUNTS
+def test_an_expression_lies_in_its_enclosure(count: int):
     with precision(BITS):
-        for seen in pieces(11, 3):
+        for seen in pieces(11, 3, count):
             seen.holds(Enclosure(seen.box, seen.e).on(seen.piece), L)
 
 
-def test_a_product_lies_in_what_its_parts_say():
+@COUNTS
+def test_a_product_lies_in_what_its_parts_say(count: int):
     with precision(BITS):
-        for seen in pieces(12, 1):
+        for seen in pieces(12, 1, count):
             parts = Factors(SignCalculus(seen.box))
             size, sign, rest = parts.split(seen.e)
             view = LogEnclosure(parts, seen.piece)
@@ -122,11 +126,12 @@ def test_a_product_lies_in_what_its_parts_say():
                 seen.holds(found, tree.Call("abs", (L,), ()))
 
 
+@COUNTS
 @pytest.mark.parametrize("name", ["x", "y"])
-def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
+def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str, count: int):
     slope = tree.Product((("*", tree.Derivative("L", (name,), 1)), ("/", L)))
     with precision(BITS):
-        for seen in pieces(13, 1):
+        for seen in pieces(13, 1, count):
             s = seen.case.law.symbols[name]
             if s in seen.piece:
                 parts = Factors(SignCalculus(seen.box))
@@ -139,11 +144,12 @@ def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
                 )
 
 
+@COUNTS
 @pytest.mark.parametrize("terms", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
+def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int, count: int):
     known = 0
     with precision(BITS):
-        for seen in pieces(14, terms):
+        for seen in pieces(14, terms, count):
             parts = Factors(SignCalculus(seen.box))
             found = EnclosedSum(parts, seen.e).sign(LogEnclosure(parts, seen.piece))
             known += found != Sign.REAL
@@ -151,4 +157,4 @@ def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
                 sign = sign_at(seen.case, point)
                 bit = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE, None: found}[sign]
                 assert bit in found, (str(seen.case), seen.piece, point, found)
-    assert known > COUNT / 4
+    assert known > count / 4

@@ -132,7 +132,7 @@ def test_hidden_domains_and_labels(tmp_path: Path):
     ensemble = lawdsl.fit_ensemble(law, {**table, "L": loss}, "subbag:3", starts=2, **FAST)
     assert np.abs(ensemble.predict(table) - loss).mean() < 0.05
     labelled = {**table, "L[u]": loss, "L[v]": loss}
-    ensemble = lawdsl.fit_ensemble("mixing.m4", labelled, "bag:3", starts=2, **FAST)
+    ensemble = lawdsl.fit_ensemble("mixing.m4", labelled, "bag:2", starts=2, **FAST)
     assert [part.label for part in ensemble.parts] == ["u", "v"]
     assert ensemble.parts[0].members == ensemble.parts[1].members  # fitted to the same mixtures
     assert ensemble.predict(table).shape == (16, 2)

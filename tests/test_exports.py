@@ -31,6 +31,7 @@ from exports import (
     points,
 )
 from planted import PLANTED, law_of
+from quick import without
 
 import lawdsl
 from lawdsl.compiling.autodiff import Slopes
@@ -43,6 +44,9 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.library import shipped
 
 LAWS = sorted(PLANTED)
+DEAR = ("cmr.general", "cmr.general_apart", "mixing.m1", "repeated")
+"""Laws of which a fit takes one to three seconds."""
+CASES = without(LAWS, DEAR)
 
 
 def numpy_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +63,7 @@ def numpy_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", CASES)
 def test_an_array_module_predicts_what_the_fit_does(
     name: str, target: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -72,7 +76,7 @@ def test_an_array_module_predicts_what_the_fit_does(
     close(predicted, fit.predict(at.table), VALUE_RTOL)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_python_module_predicts_what_the_fit_does(name: str):
     fit = fitted(name)
     at = points(fit)
@@ -103,7 +107,7 @@ def test_tensors_keep_their_type_and_gradient():
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", CASES)
 def test_intervals_are_those_of_the_fit(name: str, target: str, monkeypatch: pytest.MonkeyPatch):
     if target == "jax":
         numpy_of_jax(monkeypatch)
@@ -123,7 +127,7 @@ def test_intervals_are_those_of_the_fit(name: str, target: str, monkeypatch: pyt
     close((high - value)[known], (band.high - band.values)[known], INTERVAL_RTOL)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", CASES)
 def test_intervals_of_the_python_module_are_those_of_the_fit(name: str):
     fit = fitted(name)
     at = points(fit)
@@ -509,7 +513,7 @@ def test_what_is_no_number_is_refused_with_the_name_of_its_variable(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", CASES)
 def test_the_module_of_jax_computes_with_jax(name: str):
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)

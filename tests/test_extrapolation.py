@@ -42,7 +42,7 @@ def loss(N: Any, D: Any) -> Any:
 
 
 def fitted(table: Any, text: str = POWER, **options: Any) -> Fit:
-    fit = lawdsl.fit(law_of(text), table, claims=False, **options)
+    fit = lawdsl.fit(law_of(text), table, claims=False, **{"intervals": "delta", **options})
     assert isinstance(fit, Fit)
     return fit
 

@@ -57,7 +57,7 @@ def test_a_logarithm_in_a_constant_is_bounded():
     assert is_farkas_certificate(one, [0, 1], np.array([1.0, 1.0]))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some(range(40), 14))
 def test_a_system_with_a_point_is_never_excluded(seed: int):
     """Rows of fractions that hold at a point of the box, some of them with equality."""
     rng = np.random.default_rng(seed)
@@ -124,6 +124,7 @@ def test_a_box_beyond_the_scale_of_a_linear_programme_ends_in_no_fault():
 LOST = (10**9 + x) ** 2 - 2 * 10**9 * x - 10**18  # x^2, which float64 does not see
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [sp.exp(y) - sp.Rational(999, 1000)])
 def test_constraints_that_float64_sees_as_kept_end_in_no_fault(more: sp.Expr):
     """The least violation is 0 to float64, and no point is feasible for certain."""

@@ -13,6 +13,7 @@ COMMAND = re.compile(r"^\$ .* (?:-o|--plot) (\S+\.svg)(?: |$)", re.M)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
+@pytest.mark.slow
 def test_the_figures_are_drawn_from_the_tables(tmp_path: Path):
     runpy.run_path(str(FIGURES / "law_and_schedule.py"))["main"](tmp_path)
     drawn = {path.name for path in tmp_path.iterdir()}

@@ -49,6 +49,8 @@ WITHOUT_INDICES = sorted(name for name in PLANTED if not lawdsl.load(name).index
 APART = ("cmr.general", "mixing.critical")  # below, and in `test_critical.py`: c is on a grid
 
 
+ESTIMATE: dict[str, Any] = {"claims": False, "rolled_check": False}
+"""What most tests of fits need; the claims and the horizon have tests of their own."""
 CLEAN = [name for name in WITHOUT_INDICES if name not in APART]
 
 
@@ -68,6 +70,7 @@ def test_planted_parameters_are_recovered_from_clean_data(name: str):
     assert fit.metrics.r2 == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_two_powers_that_may_change_places_are_recovered_as_a_pair():
     p = PLANTED["cmr.general"]
     v = lawdsl.fit(
@@ -332,7 +335,7 @@ def test_a_ray_is_never_trusted(seed: int):
     """D = 20 N: rank 3 or 4 of 5, or 5 with terms that change places, as the noise would have it."""
     noise = 0.003 * np.random.default_rng(seed).normal(size=30)
     table = chinchilla(0, N=RAY, D=20 * RAY)
-    fit = lawdsl.fit("chinchilla", {**table, "L": table["L"] * np.exp(noise)}, starts=6)
+    fit = lawdsl.fit("chinchilla", {**table, "L": table["L"] * np.exp(noise)}, starts=6, **ESTIMATE)
     found = [d for d in fit.diagnostics if d.code == "F0101"]
     ranks = ("rank 3 of 5", "rank 4 of 5", "rank 2 of 5")
     exchanged = "the terms of N and D may change places: "
@@ -368,7 +371,12 @@ def test_a_ray_that_only_the_laws_form_resolves_is_a_caution(
 
 
 @pytest.mark.parametrize(
-    ("noise", "verdict"), [(0.003, "trusted"), (0.02, "trusted"), (0.06, "not trusted")]
+    ("noise", "verdict"),
+    [
+        (0.003, "trusted"),
+        pytest.param(0.02, "trusted", marks=pytest.mark.slow),
+        (0.06, "not trusted"),
+    ],
 )
 def test_the_verdict_does_not_depend_on_units(noise: float, verdict: str):
     """A is the loss at N = 1: among the data in one unit, far off them in another."""
@@ -388,7 +396,7 @@ def test_without_small_shares_the_price_of_a_small_share_is_not_determined():
     p = PLANTED["dcpt.share"]
     r = np.linspace(0.4, 1, 12)
     loss = p.formula(r=r, **p.parameters) * np.exp(0.002 * NOISE[:12])
-    fit = lawdsl.fit("dcpt.share", {"r": r, "L": loss})
+    fit = lawdsl.fit("dcpt.share", {"r": r, "L": loss}, **ESTIMATE)
 
     assert fit.verdict == "not trusted"
     assert not fit.parameters["gamma"].identified or fit.parameters["epsilon"].at_bound
@@ -431,7 +439,9 @@ def test_a_variable_without_effect_leaves_its_exponent_undetermined():
 
 def test_noise_without_any_law_in_it_is_not_trusted():
     loss = np.random.default_rng(1).uniform(2, 3, 36)
-    fit = lawdsl.fit("chinchilla", {**PLANTED["chinchilla"].columns, "L": loss}, starts=8)
+    fit = lawdsl.fit(
+        "chinchilla", {**PLANTED["chinchilla"].columns, "L": loss}, starts=8, **ESTIMATE
+    )
 
     assert fit.verdict == "not trusted"
 

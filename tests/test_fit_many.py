@@ -230,9 +230,12 @@ def test_a_process_that_fails_ends_the_others_at_once_and_is_named(
     assert caught.value.diagnostics[0].code == "C0009"
 
 
-@pytest.mark.parametrize("number", without([2, 4], [4]))
-def test_labels_are_fitted_alike_on_any_number_of_threads(tmp_path: Path, number: int):
+@pytest.mark.parametrize(
+    ("number", "intervals"), without([(2, "delta"), (4, "profile")], [(4, "profile")])
+)
+def test_labels_are_fitted_alike_on_any_number_of_threads(number: int, intervals: str):
     options: dict[str, Any] = {"r": "r_*", "L": "L_*", "claims": False, "rolled_check": False}
+    options["intervals"] = intervals
     options["where"] = ["phase = end", "step = 400", "model = 0.08M"]
     one = lawdsl.fit("mixing.m4", FOUR, **options, starts=4, fix={"t[perl, perl]": -4})
     counts: list[tuple[int, int]] = []

@@ -84,7 +84,7 @@ def test_what_the_domain_of_a_held_parameter_says_is_kept_by_the_others(
     assert domains(law_with(parameters)[0].holding([statement])) == left
 
 
-@pytest.mark.parametrize(("parameters", "statement", "left"), some(KEPT, 10))
+@pytest.mark.parametrize(("parameters", "statement", "left"), some(KEPT, 6))
 def test_the_bounds_that_are_added_allow_what_the_domain_allows_and_nothing_else(
     parameters: str, statement: str, left: dict[str, str]
 ):

@@ -27,11 +27,11 @@ FAR = "maximize 9*x - x^2 - 2*y^2 - (z - 2)^2 - x*y*z/100"
     ("lines", "turn"),
     [
         (("choose x in [0, 10]", "minimize x + x^2/40", "subject to x >= k"), 1),
-        ((SUM, FAR, "subject to x + y <= k"), -1),
         ((SUM, NEAR, "subject to x + y + z = k"), -1),
         *(
             pytest.param((*lines, condition), -1, marks=pytest.mark.slow)
             for lines, condition in (
+                ((SUM, FAR), "subject to x + y <= k"),
                 (("choose x in [0, 10]", "maximize x - x^2/40"), "subject to x <= k"),
                 ((SUM, NEAR), "subject to x + y + z <= k"),
                 ((SUM, FAR), "subject to x + y = k"),

@@ -349,7 +349,8 @@ def test_the_report_shows_it(capsys: pytest.CaptureFixture[str]):
 @pytest.fixture(scope="module")
 def fitted() -> Fit:
     settings = {"D_min": 4e-4}
-    found = lawdsl.fit("dcpt.l3", RUNS, starts=20, claims=True, settings=settings, **GENERAL)
+    quick: dict[str, Any] = {"starts": 4, "intervals": "delta", "rolled_check": False}
+    found = lawdsl.fit("dcpt.l3", RUNS, **quick, settings=settings, **GENERAL)
     assert isinstance(found, Fit)
     return found
 
@@ -421,7 +422,7 @@ require ∂L[d]/∂D < 0
 @pytest.fixture(scope="module")
 def beginnings() -> dict[tuple[str, str], Fit]:
     """Fits to the rows up to 0.65 million tokens: (law, corpus) -> fit."""
-    quick: dict[str, Any] = {"starts": 4, "claims": False, "rolled_check": False}
+    quick: dict[str, Any] = {"starts": 2, "claims": False, "rolled_check": False}
     chosen: dict[str, Any] = {"where": ["phase = end", "step <= 630"], "intervals": "delta"}
     return {
         (law, corpus): lawdsl.fit(
@@ -432,6 +433,7 @@ def beginnings() -> dict[tuple[str, str], Fit]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus", ["general", "code"])
 def test_later_losses_at_small_shares_are_predicted_with_half_the_error(
     beginnings: dict[tuple[str, str], Fit], corpus: str
@@ -448,6 +450,7 @@ def test_later_losses_at_small_shares_are_predicted_with_half_the_error(
     assert new < 0.5 * old
 
 
+@pytest.mark.slow
 def test_usage_1_at_small_shares_moves_with_the_tokens(beginnings: dict[tuple[str, str], Fit]):
     """At 3.708 nat/token the measured general losses cross at shares of code of .910 and .873."""
 

@@ -210,10 +210,11 @@ def test_intervals_without_negative_numbers_take_two_products(monkeypatch: pytes
         assert len(counted) == products
 
 
-def test_a_time_limit_leaves_the_precision_as_it_was():
+@pytest.mark.parametrize("times", [15, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_time_limit_leaves_the_precision_as_it_was(times: int):
     """Wherever it strikes, and however long the error is kept: more bits hide what rounding does."""
     before, kept = flint.ctx.prec, []
-    for _ in range(60):
+    for _ in range(times):
         try:
             with time_limit(0.001):
                 while True:

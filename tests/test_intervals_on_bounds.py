@@ -183,9 +183,10 @@ def coupled_table() -> Table:
     return {**columns, "L": loss * np.exp(draw.normal(0, 0.003, len(N)))}
 
 
+@pytest.mark.slow
 def test_a_fit_on_the_bound_of_the_dcpt_law_has_profile_intervals():
     table = coupled_table()
-    options = {"settings": {"D_min": 0.5}, "starts": 8, "claims": False, "rolled_check": False}
+    options = {"settings": {"D_min": 0.5}, "starts": 4, "claims": False, "rolled_check": False}
     plain = lawdsl.fit("dcpt.l3", table, **options, intervals="delta")
     fit = lawdsl.fit("dcpt.l3", table, **options, intervals="profile")
 

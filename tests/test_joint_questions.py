@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
-from quick import without
+from quick import some, without
 
 import lawdsl
 from lawdsl.solving.nlp.certificates import certain_gap
@@ -81,7 +81,7 @@ UNITS = list(itertools.product([1e-9, 1e9], [1e-9, 1.0, 1e9], [1e-20, 1.0, 1e20]
 @pytest.mark.parametrize(
     ("row", "unit", "goal"),
     [
-        c if k % 3 == k // 6 else pytest.param(*c, marks=pytest.mark.slow)
+        c if k in (1, 8, 15) else pytest.param(*c, marks=pytest.mark.slow)
         for k, c in enumerate(UNITS)
     ],
 )
@@ -101,7 +101,7 @@ def test_units_of_goal_unknowns_and_constraints_change_nothing(
     assert found.multipliers * row / goal == pytest.approx(expected.multipliers, rel=1e-6)
 
 
-@pytest.mark.parametrize("goal", [1e-20, 1e20])
+@pytest.mark.parametrize("goal", some([1e20, 1e-20], 1))
 def test_a_gap_is_small_or_large_beside_the_goal_itself(goal: float):
     """A kink proves nothing, in whatever unit."""
     problem = NlpProblem(
@@ -146,7 +146,9 @@ UNBOUNDED = {
 }
 
 
-@pytest.mark.parametrize("case", without(UNBOUNDED, ["one grows", "both grow", "all is feasible"]))
+@pytest.mark.parametrize(
+    "case", without(UNBOUNDED, ["one grows", "both grow", "all is feasible", "a corner"])
+)
 def test_a_goal_without_a_best_value_is_unbounded(case: str, tmp_path: Path):
     answer = load_question(tmp_path, *UNBOUNDED[case]).answer()
 

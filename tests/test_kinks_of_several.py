@@ -130,7 +130,7 @@ def test_sensitivities_where_branches_meet_are_those_of_answers_solved_again(
     "goal",
     [
         "abs(f(x) - c) + abs(y - 1) + abs(x + y - 1 - c)",
-        "max(abs(f(x) - c), abs(y - c)) + 0.1*x",
+        pytest.param("max(abs(f(x) - c), abs(y - c)) + 0.1*x", marks=pytest.mark.slow),
     ],
 )
 def test_there_are_none_where_more_branches_meet_than_there_are_unknowns(goal: str, tmp_path: Path):

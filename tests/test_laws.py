@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from commands import run
-from quick import some
+from quick import some, without
 
 import lawdsl
 from lawdsl.compiling.arrays import evaluate
@@ -180,7 +180,11 @@ def test_it_says_where_it_comes_from(name: str):
     assert all(q.doc for q in law.variables)
 
 
-@pytest.mark.parametrize("name", NAMES)
+DEAR = ("moe.joint", "quality.utility", "dcpt.threshold", "moe.routed")
+"""Laws of whose claims a proof or the search for one takes more than a second."""
+
+
+@pytest.mark.parametrize("name", without(NAMES, DEAR))
 def test_its_verdicts_are_the_recorded_ones(name: str):
     check = lawdsl.check(name, seconds=5)
     assert [v.claim for v in check.claims if not v.ok] == []
@@ -197,7 +201,7 @@ def test_the_compiled_law_is_its_expression_at_50_digits(name: str):
         assert computed == pytest.approx(float(exact(law.expression, point)), rel=1e-13)
 
 
-@pytest.mark.parametrize("name", some(NAMES, 30))
+@pytest.mark.parametrize("name", some(NAMES, 16))
 def test_exact_derivatives_equal_the_compiled_ones_and_finite_differences(name: str):
     law = lawdsl.load(name).sample
     point = admissible(law, 7)

@@ -82,8 +82,9 @@ def test_what_is_stated_for_two_laws_is_no_more_than_the_truth_and_near_it(
     assert true - 0.03 <= stated <= true + ERROR
 
 
-def test_what_is_stated_is_not_more_for_other_errors_of_max_either():
-    """Three laws of which two are of one fit, at sixty posteriors."""
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_what_is_stated_is_not_more_for_other_errors_of_max_either(count: int):
+    """Three laws of which two are of one fit, at so many posteriors."""
     rng = np.random.default_rng(3)
     fits, dofs = (0, 0, 1), (5.0, 12.0)
 
@@ -91,7 +92,7 @@ def test_what_is_stated_is_not_more_for_other_errors_of_max_either():
         return 1.02 - np.maximum(np.maximum(np.exp(e[0]), 1.01 * np.exp(e[1])), np.exp(e[2]))
 
     above = []
-    for _ in range(60):
+    for _ in range(count):
         root = 0.02 * rng.normal(size=(3, 3))
         covariance = root @ root.T
         covariance[2, :2] = covariance[:2, 2] = 0.0

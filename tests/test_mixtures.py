@@ -651,8 +651,8 @@ def test_mixtures_are_selected_for_all_outputs_of_a_law_with_index_sets(tmp_path
     losses[5] *= 1.2
     table = {f"r[d{j}]": column for j, column in enumerate(shares.T)}
     table |= {f"L[v{i}]": column for i, column in enumerate(losses.T)}
-    found = select("mixing.m4", table, count=7, groups=36, starts=4)
-    assert found.of == 9 and len(found.mixtures) == 7
+    found = select("mixing.m4", table, count=8, groups=9, starts=1)
+    assert found.of == 9 and len(found.mixtures) == 8
     assert 6 not in found.table.rows  # counted from 1
-    assert len(found.table) == 7
+    assert len(found.table) == 8
     assert found.error < found.median

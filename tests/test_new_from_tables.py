@@ -88,15 +88,21 @@ def written(folder: Path, header: str, rows: list[tuple[float, ...]]) -> Path:
 
 @pytest.mark.parametrize(
     ("header", "row"),
-    [
-        ("N,D,L", lambda n, d: (n, d, loss(n, d))),
-        ("params_m,tokens_B,val_loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
-        ("size [Mparam],tokens [Gtoken],loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
-        ("params,tokens,loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
-        ("log10_N,ln_tokens,ppl", lambda n, d: (math.log10(n), math.log(d), math.exp(loss(n, d)))),
-        ("log_N,tokens,loss", lambda n, d: (math.log(n), d, loss(n, d))),
-        ("n_params,flops,loss", lambda n, d: (n, 6 * n * d, loss(n, d))),
-    ],
+    some(
+        [
+            (
+                "log10_N,ln_tokens,ppl",
+                lambda n, d: (math.log10(n), math.log(d), math.exp(loss(n, d))),
+            ),
+            ("N,D,L", lambda n, d: (n, d, loss(n, d))),
+            ("params_m,tokens_B,val_loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
+            ("size [Mparam],tokens [Gtoken],loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
+            ("params,tokens,loss", lambda n, d: (n / 1e6, d / 1e9, loss(n, d))),
+            ("log_N,tokens,loss", lambda n, d: (math.log(n), d, loss(n, d))),
+            ("n_params,flops,loss", lambda n, d: (n, 6 * n * d, loss(n, d))),
+        ],
+        3,
+    ),
 )
 def test_the_proposed_commands_run_and_find_the_law(tmp_path, monkeypatch, header, row):
     monkeypatch.chdir(tmp_path)
@@ -281,7 +287,7 @@ def test_no_header_breaks_the_law_that_is_written(tmp_path, monkeypatch, header:
         assert run("check", "mine.law").returncode in (0, 1)
 
 
-@pytest.mark.parametrize("seed", some(range(40), 8))
+@pytest.mark.parametrize("seed", some(range(40), 8, dear=(10, 20)))
 def test_a_proposal_of_any_table_checks_or_is_refused(tmp_path, monkeypatch, seed: int):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(seed)

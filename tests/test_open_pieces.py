@@ -39,6 +39,7 @@ def _waves(sign: int, x: float) -> float:
     return 4.3468 * sin(3.3 * x) - 4 * sin(-sign * 1.5 * x) + sign * 0.08 * x
 
 
+@pytest.mark.slow
 def test_terms_that_cancel_far_out_are_not_called_best_at_infinity(tmp_path: Path):
     """(x + 0.6)^p - x^p with p < 0 is below 0, which it only tends to."""
     answer = answer_question(

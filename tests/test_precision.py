@@ -47,7 +47,10 @@ def test_one_model_size_determines_no_exponent_of_it(seed: int):
     D, P = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e9, 1e11, 5), [3.0, 4, 6, 12]))
     N = np.full(20, 5e7)
     L = 1.7 + 400 / (N * (1 - np.exp(-P / 2))) ** 0.34 + 410 / D**0.28
-    fit = lawdsl.fit(PRECISION, {"N": N, "D": D, "P": P, "L": L * noise(seed, 20, 0.003)})
+    options = {"claims": False, "rolled_check": False}
+    fit = lawdsl.fit(
+        PRECISION, {"N": N, "D": D, "P": P, "L": L * noise(seed, 20, 0.003)}, **options
+    )
 
     assert fit.verdict != "trusted"
     (named,) = [d for d in fit.diagnostics if d.code in ("F0101", "F0130")]
@@ -69,17 +72,18 @@ def test_a_lower_objective_that_a_profile_finds_is_said():
     D, P = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e9, 1e11, 5), [3.0, 4, 6, 12]))
     N = np.full(20, 5e7)
     L = 1.7 + 400 / (N * (1 - np.exp(-P / 2))) ** 0.34 + 410 / D**0.28
-    fit = lawdsl.fit(PRECISION, {"N": N, "D": D, "P": P, "L": L * noise(8, 20, 0.003)})
+    quick = {"claims": False, "rolled_check": False}
+    fit = lawdsl.fit(PRECISION, {"N": N, "D": D, "P": P, "L": L * noise(8, 20, 0.003)}, **quick)
     assert fit.intervals.method == "delta" and fit.verdict != "trusted"
     assert "has found a lower objective" in messages_by_code(fit)["F0104"]
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5, 1.5])
-@pytest.mark.parametrize("width", [0.01, 0.02])
+@pytest.mark.parametrize("width", some([0.01, 0.02], 1))
 def test_two_variables_near_a_line_leave_the_rest_of_their_ranges_open(power: float, width: float):
     N = np.geomspace(5e7, 8e9, 40)
     D = 2e10 * (N / 1e9) ** power * noise(7, 40, width)
-    fit = lawdsl.fit(TWO, two(N, D))
+    fit = lawdsl.fit(TWO, two(N, D), claims=False, rolled_check=False)
 
     assert fit.verdict != "trusted"
     assert "F0131" in messages_by_code(fit) or "F0101" in messages_by_code(fit)

@@ -156,7 +156,7 @@ def covering(name: str, simulations: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == "dcpt.l3" else ()) for n in INSIDE]
+    "name", [pytest.param(n, marks=() if n == "dcpt.share" else pytest.mark.slow) for n in INSIDE]
 )
 def test_bands_cover(name: str):
     hits = covering(name, 15).sum(axis=0)

@@ -40,15 +40,23 @@ def test_every_law_is_in_the_canonical_style(path: Path):
     assert print_document(read(text)) == text
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.parametrize("count", [150, pytest.param(300, marks=pytest.mark.slow)])
+def test_any_formula_is_read_back_as_itself(count: int):
+    settings(max_examples=count, deadline=None)(formula_is_read_back)()
+
+
 @given(strategies.formulas())
-def test_any_formula_is_read_back_as_itself(node: tree.Formula):
+def formula_is_read_back(node: tree.Formula):
     assert formula(print_formula(node)) == node
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.parametrize("count", [100, pytest.param(200, marks=pytest.mark.slow)])
+def test_any_statement_is_read_back_as_itself(count: int):
+    settings(max_examples=count, deadline=None)(statement_is_read_back)()
+
+
 @given(strategies.statements)
-def test_any_statement_is_read_back_as_itself(statement: tree.Statement):
+def statement_is_read_back(statement: tree.Statement):
     assert read(print_statement(statement) + "\n").statements == (statement,)
 
 
@@ -61,9 +69,13 @@ def test_at_is_a_name_in_a_derivative_and_a_word_behind_one():
     assert chosen.value == tree.Derivative("at", ("x", "x"), 2)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.parametrize("count", [80, pytest.param(200, marks=pytest.mark.slow)])
+def test_any_document_is_read_back_as_itself_and_printed_the_same(count: int):
+    settings(max_examples=count, deadline=None)(document_is_read_back)()
+
+
 @given(strategies.documents())
-def test_any_document_is_read_back_as_itself_and_printed_the_same(document: tree.SyntaxTree):
+def document_is_read_back(document: tree.SyntaxTree):
     text = print_document(document)
 
     assert read(text) == document

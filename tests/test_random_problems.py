@@ -18,7 +18,7 @@ from lawdsl.proof.verdict import Verdict
 
 DECIDED = {"fitted": 0.97, "free": 0.96, "adversarial": 0.85}  # of all, at least
 SECONDS = 1.0  # for one claim
-COUNT = 32
+COUNT = 20
 CHANCE = 3.0  # standard errors by which so few may miss what is true of many
 MANY = {"fitted": 1000, "free": 600, "adversarial": 600}
 
@@ -83,11 +83,12 @@ def test_about_half_of_the_claims_are_false(kind: str):
     assert 12 <= false <= 28
 
 
-def test_the_judge_sees_failures_by_a_hair():
+@pytest.mark.parametrize("count", [30, pytest.param(60, marks=pytest.mark.slow)])
+def test_the_judge_sees_failures_by_a_hair(count: int):
     """Claims that are false only far out, in a sliver or by 1e-5 are not taken for proved ones."""
-    found = [(case, counterexample(case)) for case in problems("adversarial", 5, 60)]
+    found = [(case, counterexample(case)) for case in problems("adversarial", 5, count)]
     false = [(case, point) for case, point in found if point is not None]
 
-    assert len(false) > 15
+    assert len(false) > count / 4
     for case, point in false:
         assert contradicted(case, Verdict("", "proved")) is not None, (str(case), point)

@@ -187,6 +187,7 @@ def test_a_run_whose_process_is_killed_goes_on_where_it_was(cluster: Cluster, tm
     assert "killed by SIGKILL" in log(path, FIRST)[1]
 
 
+@pytest.mark.slow
 def test_branches_begin_from_a_stable_run_wherever_that_is(cluster: Cluster, tmp_path: Path):
     text = ONE.replace("[run]\n", "[schedule]\nbranches = [0.25, 0.5, 1]\ndecay = 0.2\n[run]\n")
     path = made(tmp_path, text)

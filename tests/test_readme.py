@@ -7,8 +7,10 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import commands
 import pytest
@@ -43,8 +45,19 @@ def examples(text: str) -> list[tuple[str, str]]:
     return shown
 
 
-LONG = ("lawdsl design --question dcpt.tradeoff N=189760param", "lawdsl compare dcpt.l3 dcpt.l4 ")
-"""Beginnings of commands that take 20 seconds each, and write no file; see the slow test."""
+LONG = {
+    # a command each of 20 seconds or of several; see test_designs, test_score_tables, test_largest_first
+    "docs/closed-loop.md": r"lawdsl design --question dcpt.tradeoff N=189760param",
+    "docs/comparisons.md": r"--table --protocols all|--protocol largest:cost",
+    "docs/critical-ratio.md": r"result = lawdsl.run_pipeline",  # what the command before it does
+    "docs/figures.md": r"general\.json|plot mix\.json --kind landscape",  # a fit, and its figures
+    "docs/findings.md": r"solve precision\.allocation .* loss\.n_w=0 |loss\.L0=2\.7828316|check moe\.joint",
+    "docs/law-and-schedule.md": r"fit one_size\.law laws/data/exposure\.csv",
+    "docs/python.md": r"BaggingRegressor",
+    "docs/trends.md": r"general\.json",
+}
+"""Page -> what is in those of its commands and programs that take longest: the slow tests run all of
+the page, the quick ones what comes without them."""
 
 WITH_COMMANDS = [page for page, text in TEXTS.items() if examples(text)]
 WITH_PROGRAMS = [page for page, text in TEXTS.items() if PROGRAM.search(text)]
@@ -71,20 +84,38 @@ def folder_of(page: str, top: Path) -> Path:
 
 
 @cache
-def run_commands(page: str, top: Path) -> list[tuple[str, str, str]]:
-    """(command, shown output, printed output) of every console block of a page but the long ones."""
-    return run_examples([e for e in examples(TEXTS[page]) if not e[0].startswith(LONG)], page, top)
-
-
-def run_examples(shown: list[tuple[str, str]], page: str, top: Path) -> list[tuple[str, str, str]]:
-    """(command, shown output, printed output) of commands that are run in the folder of a page."""
+def run_commands(page: str, top: Path, long: bool = False) -> list[tuple[str, str, str]]:
+    """(command, shown output, printed output) of every console block of a page, or all but the long."""
     folder = folder_of(page, top)
     results = []
-    for command, output in shown:
+    for command, output in examples(TEXTS[page]):
+        if not long and is_long(command, page):
+            continue
         assert command.startswith("lawdsl "), command
         completed = commands.run(*shlex.split(command)[1:], cwd=folder, together=True)
         results.append((command, output, lines(completed.stdout)))
     return results
+
+
+def is_long(code: str, page: str) -> bool:
+    return page in LONG and re.search(LONG[page], code) is not None
+
+
+def with_long(pages: list[str], shown: Callable[[str], list[str]]) -> list[Any]:
+    """The pages, and once more, marked slow, those of them with long commands or programs."""
+    long = [page for page in pages if any(is_long(code, page) for code in shown(TEXTS[page]))]
+    return [
+        *(pytest.param(page, False, id=page) for page in pages),
+        *(pytest.param(page, True, id=f"all of {page}", marks=pytest.mark.slow) for page in long),
+    ]
+
+
+def commands_of(text: str) -> list[str]:
+    return [command for command, _ in examples(text)]
+
+
+def programs_of(text: str) -> list[str]:
+    return [program for program, _ in PROGRAM.findall(text)]
 
 
 def lines(printed: str) -> str:
@@ -101,38 +132,39 @@ def same(shown: str, printed: str) -> bool:
     return all(math.isclose(float(a), float(b), rel_tol=2e-4) for a, b in pairs)
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS)
-def test_every_command_prints_what_the_page_shows(page: str, top: Path):
-    for command, shown, printed in run_commands(page, top):
+@pytest.mark.parametrize(("page", "long"), with_long(WITH_COMMANDS, commands_of))
+def test_every_command_prints_what_the_page_shows(page: str, long: bool, top: Path):
+    for command, shown, printed in run_commands(page, top, long):
         assert same(shown, printed), f"{command}\n{printed}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("start", LONG)
-def test_every_long_command_prints_what_the_page_shows(start: str, top: Path):
-    """What is quick of them: test_designs and test_score_tables."""
-    ((page, example),) = [
-        (page, e) for page in WITH_COMMANDS for e in examples(TEXTS[page]) if e[0].startswith(start)
-    ]
-    ((command, shown, printed),) = run_examples([example], page, top)
-    assert same(shown, printed), f"{command}\n{printed}"
+@pytest.mark.parametrize(
+    ("page", "long"),
+    with_long([page for page in WITH_COMMANDS if COMMAND.search(TEXTS[page])], commands_of),
+)
+def test_the_commands_of_a_page_draw_its_figures(page: str, long: bool, top: Path):
+    all_drawn = COMMAND.findall(TEXTS[page])
+    assert sorted(all_drawn) == sorted(re.findall(r"\]\(figures/(\S+\.svg)\)", TEXTS[page]))
+    for command, _, _ in run_commands(page, top, long):
+        for name in COMMAND.findall(f"$ {command}"):
+            assert_same(folder_of(page, top) / name)
 
 
-@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if COMMAND.search(TEXTS[page])])
-def test_the_commands_of_a_page_draw_its_figures(page: str, top: Path):
-    run_commands(page, top)
-    drawn = COMMAND.findall(TEXTS[page])
-    assert sorted(drawn) == sorted(re.findall(r"\]\(figures/(\S+\.svg)\)", TEXTS[page]))
-    for name in drawn:
-        assert_same(folder_of(page, top) / name)
-
-
-@pytest.mark.parametrize("page", WITH_PROGRAMS)
-def test_every_program_prints_what_the_page_shows(page: str, top: Path):
+@pytest.mark.parametrize(("page", "long"), with_long(WITH_PROGRAMS, programs_of))
+def test_every_program_prints_what_the_page_shows(page: str, long: bool, top: Path):
     assert TEXTS[page].count("```python\n") == len(PROGRAM.findall(TEXTS[page]))
     for program, output in PROGRAM.findall(TEXTS[page]):
-        printed = commands.run_program(program, cwd=folder_of(page, top)).stdout
-        assert lines(printed) == output.strip("\n")
+        if long or not is_long(program, page):
+            printed = commands.run_program(program, cwd=folder_of(page, top)).stdout
+            assert lines(printed) == output.strip("\n")
+
+
+def test_what_takes_long_is_on_its_page_and_little_of_it():
+    for page, pattern in LONG.items():
+        codes = commands_of(TEXTS[page]) + programs_of(TEXTS[page])
+        for part in pattern.split("|"):
+            assert any(re.search(part, code) for code in codes), part
+        assert not all(is_long(code, page) for code in codes), page
 
 
 def test_the_examples_are_many():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import without
 from texts import lawdsl as command_line
 
 from lawdsl.runners.tables.collect import RunsTable
@@ -59,7 +60,7 @@ def table(
     return RunsTable(columns, (smallest,), len(sizes) * len(shares), ())
 
 
-@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.parametrize("name", without(GRIDS, ["all"]))  # of its advice: the test of phases
 def test_the_law_that_is_advised_is_determined_by_the_grid(name: str, tmp_path: Path, monkeypatch):
     """The command as it is printed; `not trusted` for want of values is what it must not give."""
     sizes, steps, shares, law = GRIDS[name]

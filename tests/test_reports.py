@@ -483,6 +483,7 @@ def test_a_command_says_that_a_table_in_memory_cannot_be_read(folder: Path, tmp_
     assert "in memory" not in text
 
 
+@pytest.mark.slow
 def test_the_demonstration_ends_with_its_report(tmp_path: Path):
     folder = tmp_path / "temporary"
     folder.mkdir()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from planted import law_of
+from quick import some
 
 import lawdsl
 from lawdsl.fitting.diagnostics.residual_structure import Rows
@@ -54,9 +55,10 @@ def patterns(rows: dict[str, np.ndarray], **options: Any) -> set[str]:
     return {d.code for d in fit.diagnostics} & PATTERNS
 
 
-def test_what_a_run_has_in_common_is_no_error_of_the_law():
-    """Twelve right tables: none has a pattern."""
-    tables = [table(seed) for seed in range(12)]
+@pytest.mark.parametrize("count", some([5, 12], 1))
+def test_what_a_run_has_in_common_is_no_error_of_the_law(count: int):
+    """Right tables: none has a pattern."""
+    tables = [table(seed) for seed in range(count)]
     assert [patterns(rows) for rows in tables] == [set()] * len(tables)
 
 
@@ -81,7 +83,7 @@ def view_and_runs(rng: np.random.Generator, ratio: float) -> tuple[ResidualView,
     return ResidualView(("x", "y", "L"), axes, noise, basis, np.arange(len(run)), True), run
 
 
-@pytest.mark.parametrize("ratio", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("ratio", some([0.5, 0.0, 3.0], 1))
 def test_noise_of_runs_raises_no_more_alarms_than_are_asked_for(
     ratio: float, monkeypatch: pytest.MonkeyPatch
 ):

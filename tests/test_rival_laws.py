@@ -75,6 +75,7 @@ def test_no_law_is_named_where_all_leave_a_pattern():
     assert "distill.supervised and kaplan leave a pattern, too" in help and "no pattern" not in help
 
 
+@pytest.mark.slow
 def test_the_command_names_it(tmp_path: Path):
     rows = zip(*table("kaplan").values(), strict=True)
     text = "N,D,L\n" + "".join(f"{n:.6g},{d:.6g},{loss:.6f}\n" for n, d, loss in rows)

@@ -132,3 +132,22 @@ def test_tools_of_numpy_for_fortran_and_tests_are_loaded_only_where_they_are_use
         "assert numpy.testing.assert_equal is assert_equal\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_known_law_is_fitted_to_a_new_table_without_algebra_and_predicts_without_arrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("LAWDSL_NO_CACHE", raising=False)
+    lines = (ROOT / "laws" / "data" / "c4_share.csv").read_text().splitlines()
+    (tmp_path / "fewer.csv").write_text("\n".join(lines[:-1]))
+    (tmp_path / "more.csv").write_text("\n".join(lines))
+    fit = str(tmp_path / "fit.json")
+
+    (first,) = loaded(["fit", "dcpt.share", str(tmp_path / "fewer.csv")])
+    (second,) = loaded(["fit", "dcpt.share", str(tmp_path / "more.csv"), "-o", fit])
+    loaded(["predict", fit, "r=0.5"])
+    (again,) = loaded(["predict", fit, "r=0.5,0.7"])
+
+    assert "sympy" in first and not second & ALGEBRA
+    assert "numpy" in again and not again & (ALGEBRA | {"scipy", "pyarrow", "pandas"})

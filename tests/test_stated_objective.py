@@ -132,7 +132,6 @@ def check(name: str, which: str, loss: str, weighted: bool, folder: Path, seed: 
     ("name", "which", "loss", "weighted"),
     [  # those of the slow test below in which most differs
         ("share", "straight", "squared(raw)", True),
-        ("share", "step", "huber(log)", False),
         ("powers", "one size", "squared(raw)", False),
         ("powers tied", "straight", "squared(log)", False),
         ("ordered, one fixed", "two effects", "huber(raw)", False),

@@ -59,7 +59,7 @@ def test_a_limit_is_a_positive_number(seconds: str, table: Path) -> None:
 
 
 def test_enough_time_changes_nothing(table: Path) -> None:
-    fit = ("fit", "chinchilla", table, "--json", "--starts", "2")
+    fit = ("fit", "chinchilla", table, "--json", "--starts", "2", "--intervals", "delta")
     free, limited = commands.run(*fit), commands.run(*fit, "--time-limit", "500")
     results = [json.loads(ended.stdout)["result"] for ended in (free, limited)]
     assert results[0]["parameters"] == results[1]["parameters"]

@@ -114,7 +114,7 @@ def test_the_terminal_and_the_file_have_a_verdict_for_each_use(tmp_path: Path):
 # ---- designs that leave a law undetermined
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 1))
 def test_seven_rows_do_not_test_five_parameters(seed: int):
     few = fitted(measured(*scattered(7), seed))
     assert few.verdict != "trusted" and "F0102" in codes(few)

@@ -7,11 +7,17 @@ these functions share the memory of the numbers instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+from lawdsl.core.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 MAX_BYTES_OF_NUMBER = 8
 """Arrow has no longer numbers of those that NumPy has."""

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.units import is_unit
 from lawdsl.data.arrow_arrays import texts_to_arrow, to_arrow
+from lawdsl.data.number_columns import NumberColumns
 from lawdsl.data.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 UnitFactors = tuple[tuple[str, int], ...]
 
@@ -72,6 +79,23 @@ def table_from_arrow(table: pa.Table, name: str, notes: tuple[str, ...] = ()) ->
     columns = {h: _decoded(table.column(i)) for i, (h, _) in enumerate(named)}
     units = {h: unit for h, unit in named if unit}
     return Table(name, columns, units, np.arange(1, table.num_rows + 1), notes)
+
+
+def table_of_numbers(headers: Sequence[str], arrays: Sequence[NDArray[Any]], name: str) -> Table:
+    """The table with columns of numbers; its rows are counted from 1.
+
+    Args:
+        headers: the names of the columns, which may have units.
+        arrays: their numbers, each of shape (rows,).
+        name: the name of the table in messages.
+
+    Raises:
+        LawdslError: two columns have the same name; D0105.
+    """
+    named = names_and_units(headers, name)
+    columns = {h: array for (h, _), array in zip(named, arrays, strict=True)}
+    units = {h: unit for h, unit in named if unit}
+    return Table(name, NumberColumns(columns), units, np.arange(1, len(arrays[0]) + 1))
 
 
 def _decoded(column: Any) -> Any:

@@ -11,20 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.functions import value_in
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.units import is_unit
 from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language import tree
 from lawdsl.language.keywords import nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 Array = NDArray[np.float64]
 

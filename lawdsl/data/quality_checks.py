@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import poisson_sf
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.meant_units import PER_TOKEN
 from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
@@ -29,7 +29,11 @@ from lawdsl.data.table import Table, bad_rows
 from lawdsl.law.quantities import unit_text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lawdsl.law.law import Law
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 Array = NDArray[np.float64]
 

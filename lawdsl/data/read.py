@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
 from lawdsl.core.files import similar_file
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.data import size_limits
-from lawdsl.data.columns import MAPPING, arrow_column, table_from_arrow
+from lawdsl.data.columns import MAPPING, arrow_column, table_from_arrow, table_of_numbers
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
+from lawdsl.data.number_columns import plain_numbers
 from lawdsl.data.table import Table as Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 FRAME = "the data frame"
 IN_MEMORY = (MAPPING, FRAME)
@@ -92,13 +98,21 @@ def _read_file(path: Path) -> Table:
 
 
 def _from_mapping(source: Mapping[Any, Any], name: str) -> Table:
-    arrays = [arrow_column(str(key), values) for key, values in source.items()]
+    plain = [plain_numbers(values) for values in source.values()]
+    numbers = [column for column in plain if column is not None]
+    are_plain = bool(plain) and len(numbers) == len(plain)
+    arrays: Sequence[Any] = numbers
+    if not are_plain:
+        arrays = [arrow_column(str(key), values) for key, values in source.items()]
     lengths = {str(key): len(array) for key, array in zip(source, arrays, strict=True)}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{key} {length}" for key, length in lengths.items())
         message = f"the columns have different lengths: {listed}"
         raise LawdslError(Diagnostic("D0102", message, place=name, help="give each row every cell"))
-    return table_from_arrow(pa.table(arrays, names=[str(key) for key in source]), name)
+    headers = [str(key) for key in source]
+    if are_plain:
+        return table_of_numbers(headers, numbers, name)
+    return table_from_arrow(pa.table(arrays, names=headers), name)
 
 
 def _from_frame(source: Any) -> Table:

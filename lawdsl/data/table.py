@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.core.units import Dimension
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.bad_cells import cell_advice, number as number
+from lawdsl.data.number_columns import NumberColumns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 MAX_ROWS_NAMED = 5  # bad rows named in one message
 
@@ -76,6 +82,8 @@ class Table:
         Raises:
             LawdslError: a cell that is not a number, with its row; D0106.
         """
+        if isinstance(self.columns, NumberColumns):
+            return self.columns.numbers(name)
         column = self.columns[name]
         kind = column.type
         if _is_number(kind):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.data.table import Table, bad_rows, number
 from lawdsl.language.keywords import nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:  # it takes long to load, and values given as numbers need none of it
+    pa = lazy_module("pyarrow")
 
 Array = NDArray[np.float64]
 

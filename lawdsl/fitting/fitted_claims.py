@@ -1,39 +1,33 @@
 """Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them.
 
-The claims of a law that is fitted again and again are proved once, for all admissible parameters;
-what is proved so is certified for every fit whose parameters are inside their domains.
+Claims that are proved for all admissible parameters need no proof at fitted values (`universal_claims.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.lazy_modules import lazy_module
-from lawdsl.core.recent import Recent
 from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.preparation.cached_algebra import NOT_CACHED, algebra_at, algebra_of
 from lawdsl.fitting.result_parts import Certificate
+from lawdsl.fitting.universal_claims import proved_at
+from lawdsl.language.claim_texts import claim_text
 from lawdsl.law.law import Law
 from lawdsl.proof.verdict import Verdict
 
 if TYPE_CHECKING:
-    from lawdsl.proof import box, check, decide
-else:  # proofs, which are not needed for values at which the claims were decided before
-    box = lazy_module("lawdsl.proof.box")
+    from lawdsl.proof import check, decide
+else:  # proofs, which are not needed for values at which the claims are known to hold
     check = lazy_module("lawdsl.proof.check")
     decide = lazy_module("lawdsl.proof.decide")
 
 FITTED_CLAIM_SECONDS = 0.5  # CPU time limit (s) of the decision on one claim
 # and on all claims of a law, which may have many labels: those not reached are undecided
 FITTED_CLAIMS_SECONDS = 20.0
-# and of the attempt to prove them for all admissible parameters, once a law is fitted again
-PROOF_SECONDS = 2.0
-KEPT_LAWS = 32
 # expectations of claims that a fit should satisfy
 EXPECTED_TO_HOLD = ("proved", "inside", "conditional")
 
@@ -64,10 +58,8 @@ def _plain_certificates(decided: tuple[Certificate, ...]) -> Any:
 
 def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
     """The certificates of the claims, by proofs."""
-    proved = _proved_for_all(law)
-    if proved and not _is_inside(law, values):
-        proved = frozenset()
-    by_claim = {k: Certificate(decide.claim_text(law.claims[k]), "certified") for k in proved}
+    proved = proved_at(law, values)
+    by_claim = {k: Certificate(claim_text(law.claims[k]), "certified") for k in proved}
     others = [k for k in range(len(law.claims)) if k not in proved]
     if others:
         claims = tuple(law.claims[k] for k in others)
@@ -77,47 +69,6 @@ def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
         ).claims
         by_claim |= dict(zip(others, map(_certificate, decided), strict=True))
     return tuple(by_claim[k] for k in range(len(law.claims)))
-
-
-class _Proofs:
-    """The claims of a law that are proved for all admissible parameters: positions, once they have
-    been looked for, which pays from the second fit on.
-    """
-
-    def __init__(self, law: Law) -> None:
-        self.declarations, self.fits = law.declarations, 0
-        self.positions: frozenset[int] = frozenset()
-
-
-_proofs: Recent[_Proofs] = Recent(KEPT_LAWS)
-
-
-def _proved_for_all(law: Law) -> frozenset[int]:
-    """The positions of the claims that are known to be proved for all admissible parameters."""
-    if law.indexed:
-        return frozenset()
-    kept = _proofs.get((law.name, law.digest), lambda: _Proofs(law))
-    if kept.declarations != law.declarations:  # a law derived from another may have its digest
-        return frozenset()
-    kept.fits += 1
-    if kept.fits == 2:
-        decided = check.check(law, seconds=FITTED_CLAIM_SECONDS, total=PROOF_SECONDS).claims
-        kept.positions = frozenset(k for k, v in enumerate(decided) if v.verdict == "proved")
-    return kept.positions
-
-
-def _is_inside(law: Law, values: Mapping[str, float]) -> bool:
-    """Whether all parameters are certainly inside their domains."""
-    known = {q.symbol: q.value for q in law.settings if q.value is not None}
-    known |= {q.symbol: values[q.name] for q in law.parameters}
-    if not all(map(math.isfinite, known.values())):
-        return False
-    exact = {symbol: Fraction(repr(float(x))) for symbol, x in known.items()}
-    return all(
-        box.settings_sign(exact, (q.symbol - b.limit) * (1 if b.lower else -1)) == 1
-        for q in law.parameters
-        for b in q.bounds
-    )
 
 
 def _certificate(verdict: Verdict) -> Certificate:
@@ -180,5 +131,5 @@ def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
 
 def _bounds_of_proof(law: Law, text: str) -> tuple[str, ...]:
     """Prove a claim under bounds of the parameters; return these bounds."""
-    claim = next(c for c in law.claims if decide.claim_text(c) == text)
+    claim = next(c for c in law.claims if claim_text(c) == text)
     return decide.check_claim(law, claim).remedy

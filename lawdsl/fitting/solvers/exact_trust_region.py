@@ -202,6 +202,8 @@ class _Search:
         step: Array = -along / (values + high)
         short = self.radius - float(np.linalg.norm(step))
         if lowest < 0 and short > 0.1 * self.radius:
-            # the hard case: along the direction of negative curvature to the radius
-            step[0] += np.sqrt(max(self.radius**2 - float(np.sum(step[1:] ** 2)), 0.0))
+            # the hard case: along the direction of negative curvature to the radius, not beyond: a
+            # step longer than the radius would not become shorter with it
+            length = np.sqrt(max(self.radius**2 - float(np.sum(step[1:] ** 2)), 0.0))
+            step[0] = -length if step[0] < 0 else length
         return step, False
