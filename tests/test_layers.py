@@ -13,6 +13,7 @@ ORDER = (
     "core",
     "messages",
     "language",
+    "highlighting",
     "law",
     "compiling",
     "proof",
@@ -31,7 +32,7 @@ ORDER = (
     "notebook_magic",
 )
 HEAVY = {"numpy", "scipy", "sympy", "pyarrow", "flint", "narwhals"}
-LIGHT = ("core", "language", "messages", "fitting/options.py")
+LIGHT = ("core", "language", "highlighting", "messages", "fitting/options.py")
 NOT_LIGHT = ("core/distributions.py",)
 
 

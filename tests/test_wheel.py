@@ -28,7 +28,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, so that nothing is built into the checkout."""
     copy = tmp_path_factory.mktemp("source") / "lawdsl"
     ignore = shutil.ignore_patterns(
-        ".git", ".venv", "__pycache__", ".*_cache", "dist", ".hypothesis"
+        ".git", ".venv", "node_modules", "__pycache__", ".*_cache", "dist", ".hypothesis"
     )
     shutil.copytree(ROOT, copy, ignore=ignore)
     return copy

@@ -7,6 +7,7 @@ from typing import Any
 from latex2mathml.converter import convert
 
 from lawdsl import __version__
+from lawdsl.highlighting.pygments_lexer import LawLexer
 
 project = "lawdsl"
 author = "the lawdsl maintainers"
@@ -56,5 +57,6 @@ def _displayed(writer: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Register MathML, which browsers draw without a script."""
+    """Register MathML, which browsers draw without a script, and the language of laws."""
+    app.add_lexer("law", LawLexer)
     app.add_html_math_renderer("mathml", (_inline, None), (_displayed, None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 SECTIONS: Mapping[str, Sequence[str]] = {
-    "Begin": ("tutorial", "language", "catalogue/index"),
+    "Begin": ("tutorial", "language", "editors", "catalogue/index"),
     "Laws and fits": (
         *("claims", "trends", "fits", "intervals", "priors", "predictions", "extrapolation"),
         *("comparisons", "figures", "reports", "export"),

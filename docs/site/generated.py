@@ -77,12 +77,12 @@ def messages_page() -> str:
                 f"### {code}: {with_code(message.title)}\n\n{with_code(message.meaning)}\n"
             )
             parts += [
-                f"An example that causes it:\n\n{fenced(bad.rstrip(), 'text')}\n"
+                f"An example that causes it:\n\n{fenced(bad.rstrip(), 'law')}\n"
                 for bad in message.bad[:1]
             ]
             if message.good:
                 parts.append(
-                    f"An example that does not:\n\n{fenced(message.good.rstrip(), 'text')}\n"
+                    f"An example that does not:\n\n{fenced(message.good.rstrip(), 'law')}\n"
                 )
     return "\n".join(parts)
 
@@ -163,7 +163,7 @@ def pipeline_page(name: str) -> str:
 def _written(name: str, declared: Question | Pipeline, kind: str, use: str) -> str:
     parts = [f"# {name}: {with_code(declared.title)}\n"]
     parts += [f"Source: {with_code('; '.join(declared.sources))}.\n"] if declared.sources else []
-    parts.append(f"## The file\n\n{fenced(read(shipped(kind)[name]).text.rstrip(), 'text')}\n")
+    parts.append(f"## The file\n\n{fenced(read(shipped(kind)[name]).text.rstrip(), 'law')}\n")
     parts += [notes_section(declared.notes), use]
     return "\n".join(part for part in parts if part)
 
@@ -190,7 +190,7 @@ def law_page(name: str, figures: Path) -> str:
     parts = [f"# {name}: {with_code(law.title)}\n"]
     parts += [f"Source: {with_code('; '.join(law.sources))}.\n"] if law.sources else []
     parts.append(f"$$\n{law.latex()}\n$$\n")
-    parts.append(f"## The file\n\n{fenced(read(shipped('law')[name]).text.rstrip(), 'text')}\n")
+    parts.append(f"## The file\n\n{fenced(read(shipped('law')[name]).text.rstrip(), 'law')}\n")
     parts.append(f"## Claims\n\n{claims_table(checked)}\n")
     parts += [published_values(name), notes_section(law.notes)]
     if checked.claims:

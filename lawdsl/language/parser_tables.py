@@ -37,8 +37,7 @@ def parser(transformer: Any) -> Lark:
     Args:
         transformer: the builder of syntax trees, with a method for each rule.
     """
-    grammar = _text(GRAMMAR)
-    assert grammar is not None
+    grammar = grammar_text()
     content = _text(TABLES)
     stored = None if content is None else json.loads(content)
     if stored is None or stored["made of"] != origin(grammar):
@@ -52,6 +51,13 @@ def parser(transformer: Any) -> Lark:
         for number, actions in enumerate(table["states"])
     }
     return Lark._load_from_dict(data, memo, transformer=transformer)  # type: ignore[no-untyped-call]
+
+
+def grammar_text() -> str:
+    """The text of `grammars/law.lark`."""
+    text = _text(GRAMMAR)
+    assert text is not None
+    return text
 
 
 def computed(grammar: str, transformer: Any = None) -> Lark:
@@ -124,7 +130,7 @@ def _text(name: str) -> str | None:
 
 def _write() -> None:
     with as_file(files("lawdsl.grammars") / GRAMMAR) as path:
-        text = tables(path.read_text(encoding="utf-8"))
+        text = tables(grammar_text())
         Path(path).with_name(TABLES).write_text(text, encoding="utf-8")
 
 
