@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lawdsl.cli import cli
 from lawdsl.core import entry_cache
 from lawdsl.law.law import Law
-from lawdsl.proof import Check, check as checking
+from lawdsl.proof import Check, whole_check as checking
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LAW = """law half

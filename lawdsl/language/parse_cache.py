@@ -24,10 +24,15 @@ class ParseCache:
     Attributes:
         max_characters: of all texts together whose trees are kept; a tree takes memory in
             proportion to its text, so this bounds the memory.
+
+    Of the texts with mistakes, the last is kept: an editor reads one several times.
     """
 
     max_characters: int
     _trees: OrderedDict[bytes, tuple[SyntaxTree, int]] = field(default_factory=OrderedDict)
+    _mistaken: dict[tuple[str, str], tuple[SyntaxTree, list[Diagnostic]]] = field(
+        default_factory=dict
+    )
     _lock: Lock = field(default_factory=Lock)
 
     def parse(self, text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]]:
@@ -46,15 +51,22 @@ class ParseCache:
             if key in self._trees:
                 self._trees.move_to_end(key)
                 return self._trees[key][0], []
+            if (known := self._mistaken.get((name, text))) is not None:
+                return known[0], list(known[1])
         document, mistakes = parse(text, name)
         if not mistakes:  # diagnostics show the name of the file, which another file does not share
             self._add(key, document, len(text))
+        else:
+            with self._lock:
+                self._mistaken.clear()
+                self._mistaken[name, text] = document, list(mistakes)
         return document, mistakes
 
     def clear(self) -> None:
         """Forget all trees."""
         with self._lock:
             self._trees.clear()
+            self._mistaken.clear()
 
     def _add(self, key: bytes, document: SyntaxTree, characters: int) -> None:
         """Keep a tree, and forget those read longest ago beyond the limit."""

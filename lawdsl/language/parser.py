@@ -83,7 +83,7 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
     source = Text(name, text.removeprefix("\ufeff"))
     if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.MAX_BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
-    tokens, diagnostics = _tokens_of(source)
+    tokens, diagnostics = tokens_of(source)
     if len(tokens) > size_limits.MAX_TOKENS:
         return _TOO_LARGE, [
             too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
@@ -205,8 +205,12 @@ def too_many(source: Text) -> Diagnostic:
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
 
-def _tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
-    """The file's words, comments and line ends; what no terminal matches becomes a message."""
+def tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
+    """The words, comments and line ends of a file, and messages about what no terminal matches.
+
+    Args:
+        source: the file. Beyond the limits on its size, the rest is not read.
+    """
     words: list[Token] = []
     diagnostics: list[Diagnostic] = []
     unreadable = 0  # offset up to which what stands there has its message

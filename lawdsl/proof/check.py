@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, Span
@@ -33,6 +34,7 @@ def check(
     seconds: float = CLAIM_SECONDS,
     total: float | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
+    known: Sequence[Verdict | None] = (),
 ) -> Check:
     """Decide every claim of a law.
 
@@ -45,6 +47,7 @@ def check(
         total: CPU time (s) allowed for the law, its warnings included; claims that are not reached
             are undecided. `TOTAL_SECONDS` unless given, or `seconds` where that is more.
         on_verdict: called with each verdict as it is reached.
+        known: verdicts that are not decided again, None for the other claims, in their order.
 
     Raises:
         LawdslError: a law that cannot be read, or a value for a name that is not a parameter.
@@ -56,8 +59,8 @@ def check(
     clock = TimeBudget(total)
     verdicts = []
     defined = ProvedParts()
-    for claim in law.claims:
-        verdict = _decided(law, claim, seconds, clock, defined)
+    for claim, before in zip_longest(law.claims, known[: len(law.claims)]):
+        verdict = before or _decided(law, claim, seconds, clock, defined)
         if values is not None and verdict.verdict in ("proved", "inside"):
             verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)

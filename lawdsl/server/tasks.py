@@ -1,0 +1,90 @@
+"""The tasks of the worker: plain data in, plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language.library import OpenFiles, declared, read
+from lawdsl.language.parse_cache import ParseCache
+from lawdsl.law.law import Law
+from lawdsl.proof.check_cache import kept_check, plain_diagnostic, plain_verdict, verdict_of
+from lawdsl.proof.verdict import Check, Verdict
+
+Task = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], dict[str, Any]]
+MAX_CHARACTERS = 100_000  # of the texts whose syntax trees are kept
+PARSED = ParseCache(MAX_CHARACTERS)
+
+
+def prepare() -> None:
+    """Load what proofs need, before the first request asks for it."""
+
+
+def law_of(request: dict[str, Any]) -> Law:
+    """The law in the text of a request.
+
+    Args:
+        request: `text`, `path`, `name` of the file in messages, and `open`: path -> text.
+
+    Raises:
+        LawdslError: a text with errors.
+    """
+    texts = {Path(path): text for path, text in request["open"].items()}
+    source = Text(request["name"], request["text"])
+    opened = OpenFiles(texts, parsed=PARSED)
+    return Law(declared(source, Path(request["path"]).parent, opened)[0])
+
+
+def check(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Decide the claims of a law, each verdict sent as it is reached.
+
+    Args:
+        request: that of `law_of`, with `limits`, the CPU time (s) per claim and for all, and
+            `known`, verdicts as plain data or None for each claim.
+        send: sends a part of the answer.
+
+    Returns:
+        `warnings`, those that follow from the law; or `errors`, of a law that is too involved.
+    """
+    from lawdsl.proof.whole_check import whole_check
+
+    seconds, total = request["limits"]
+    limits = (float(seconds), None if total is None else float(total))
+    law = law_of(request)
+    known = [None if part is None else verdict_of(part) for part in request["known"]]
+    decided = 0
+
+    def report(verdict: Verdict) -> None:
+        nonlocal decided
+        send({"claim": decided, "verdict": plain_verdict(verdict)})
+        decided += 1
+
+    def answer(check: Check) -> dict[str, Any]:
+        return {"warnings": [plain_diagnostic(d) for d in check.warnings]}
+
+    kept = kept_check(law.declarations, limits)
+    if kept is not None:
+        for verdict in kept.claims:
+            report(verdict)
+        return answer(kept)
+    try:
+        # only what is on disk is kept, not every state of an edit
+        whole = whole_check(
+            law, limits, on_verdict=report, known=known, keep=_saved(request) and not any(known)
+        )
+    except LawdslError as error:
+        return {"errors": [plain_diagnostic(d) for d in error.diagnostics]}
+    return answer(whole)
+
+
+def _saved(request: dict[str, Any]) -> bool:
+    """Whether the text of a request is that of its file."""
+    try:
+        return read(Path(request["path"])).text == request["text"]
+    except LawdslError:
+        return False
+
+
+TASKS: dict[str, Task] = {"check": check}
