@@ -390,6 +390,20 @@ def declared(
     return _LawLoader(folder, opened).resolve(text, ())
 
 
+def file_named(name: str, folder: Path, opened: OpenFiles | None = None) -> Path | None:
+    """The file of the law, question or pipeline that a file names; None where there is none.
+
+    Args:
+        name: its dotted name.
+        folder: the folder of the file that names it, which is searched first.
+        opened: files that are open in an editor.
+    """
+    try:
+        return next(_LawLoader(folder, opened)._candidates(name), None) or _files().get(name)
+    except LawdslError:
+        return None
+
+
 class _LawLoader:
     """One reading of a law and of all laws it is built on."""
 

@@ -168,7 +168,7 @@ def _formula(text: str) -> Formula | None:
     words = _lexed(text)
     if not words or any(word.type == "ILLEGAL" for word in words) or len(words) > 500:
         return None
-    found, failed, _ = _tree_of(_with_types(_lexed(f"let x = {text}")))
+    found, failed, _ = _tree_of(with_types(_lexed(f"let x = {text}")))
     if failed is not None or not isinstance(found, Definition) or found.unit or found.doc:
         return None
     return found.formula
@@ -248,7 +248,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     long = list(_long_names(line.tokens, source))
     if long:
         return None, long
-    tokens = _with_types(line.tokens)
+    tokens = with_types(line.tokens)
     tree, failed, previous = _tree_of(tokens)
     if failed is not None:
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
@@ -327,7 +327,7 @@ def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]
             continue
         if line.broken is not None or any(t.type == "ILLEGAL" for t in line.tokens):
             return None, [], {}
-        tokens = _with_types(line.tokens)
+        tokens = with_types(line.tokens)
         _, failed, previous = _tree_of(tokens)
         if failed is not None:
             accepted = {n: _spellings().get(n, n) for n in _accepted(tokens, previous)}
@@ -335,8 +335,17 @@ def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]
     return None
 
 
-def _with_types(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens of a line; a keyword where a name may not stand keeps its own type."""
+def all_tokens(text: str) -> list[Token]:
+    """All tokens of a text: also spaces, comments and line ends, and what no terminal matches."""
+    return list(LexerThread.from_text(_lexer(), text).lex(None))  # type: ignore[no-untyped-call]
+
+
+def with_types(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a line; a keyword where a name may not stand has the type of the keyword.
+
+    Args:
+        tokens: those of one logical line.
+    """
     typed: list[Token] = []
     in_piecewise = False  # whether an `if` stands before
     for position, token in enumerate(tokens):
@@ -378,6 +387,21 @@ def leads(tokens: Sequence[Token]) -> bool:
     if tokens[0].value not in LEADING:
         return False
     return len(tokens) == 1 or tokens[1].value not in ("=", "[", "(")
+
+
+def accepted_after(tokens: Sequence[Token]) -> set[str]:
+    """The terminals that may follow the beginning of a line, `$END` among them where it may end.
+
+    Args:
+        tokens: its words, with their types.
+
+    Returns:
+        The terminals; none for a beginning of no statement.
+    """
+    try:
+        return _accepted(tokens, tokens[-1] if tokens else None)
+    except UnexpectedToken:
+        return set()
 
 
 def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
