@@ -21,10 +21,10 @@ from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.verdict_hints import STALE, verdict_details
 from lawdsl.editing.words import Word
 from lawdsl.language import tree
+from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.latex import formula_latex, latex_names
 from lawdsl.language.library import ships
 from lawdsl.language.printer import print_formula, print_items, print_statement, print_unit
-from lawdsl.language.label_texts import with_subscripts
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict

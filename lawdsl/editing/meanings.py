@@ -83,12 +83,17 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     "huber": ("huber(log(L), 1e-3)", "the Huber loss: quadratic up to δ, then linear"),
     "squared": ("squared(log(L))", "half the squared residual"),
     "absolute": ("absolute(log(L))", "the absolute residual"),
-    "quantile": ("quantile(log(L), 0.9)", "the quantile loss: that share of measurements is below the fit"),
+    "quantile": (
+        "quantile(log(L), 0.9)",
+        "the quantile loss: that share of measurements is below the fit",
+    ),
 }
 """Function -> how it is called, and what it is."""
 
 CONSTANTS: Mapping[str, str] = {"pi": "the number π", "oo": "infinity, in limits"}
-OPTIONS: Mapping[str, str] = {"over": "how many times an over-estimate, predicted above measured, counts"}
+OPTIONS: Mapping[str, str] = {
+    "over": "how many times an over-estimate, predicted above measured, counts"
+}
 VERDICTS: Mapping[str, str] = {
     "proved": "the claim holds on the whole domain, for every admissible parameter",
     "inside": "the claim is proved strictly inside the domain; on a face of it there is equality",

@@ -60,7 +60,7 @@ class File:
     @cached_property
     def uses(self) -> Mapping[str, str]:
         """Name -> the law that it stands for a fit of, in a question."""
-        found = {}
+        found: dict[str, str] = {}
         for line in self.words.lines:
             if line.keyword == "uses":
                 law = next((w.text for w in line.words if w.role == "law"), "")

@@ -127,7 +127,7 @@ def words_of(text: str) -> Words:
     comments = tuple(
         Word(span_of(t), str(t.value), "comment") for t in tokens if t.type == "COMMENT"
     )
-    lines = []
+    lines: list[Line] = []
     for line in logical_lines(tokens):
         if line.tokens:
             lines.append(words_of_line(line.tokens, len(lines)))
@@ -298,4 +298,3 @@ def header_of(words: Words) -> Word | None:
         words: the words of the file.
     """
     return next((word for word in words if word.role == "header"), None)
-
