@@ -420,7 +420,7 @@ class SyntaxTree:
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
     nodes: list[Node] = []
-    for name in _parts(type(node)):
+    for name in _parts(type(node)):  # type: ignore[arg-type]
         part = getattr(node, name)
         if isinstance(part, Node):
             nodes.append(part)

@@ -160,7 +160,9 @@ def main() -> int:
         limit = LIMITS.get(kind)
         missed |= limit is not None and p95 > limit
         print(f"{kind:22}{len(times):8}{p50:8.1f}{p95:8.1f}{limit or '':>8}")
-    print(f"memory {before:.0f} MB at the beginning, at most {largest:.0f} MB (limit {MEMORY_LIMIT})")
+    print(
+        f"memory {before:.0f} MB at the beginning, at most {largest:.0f} MB (limit {MEMORY_LIMIT})"
+    )
     return int(missed or largest > MEMORY_LIMIT)
 
 
