@@ -16,9 +16,9 @@ from hyperdual import Border, Enclosed, Exact, Floats, Kink, NoValue, Rationals,
 from judging import Bound, Judge, bounds_of, draw_point, formula_of, inside
 
 from lawdsl.language import tree
+from lawdsl.language.claims import claim_text
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law
-from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdict import Verdict
 
 POINTS = 80  # of float64, for each claim

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ class PlainClient:
         self.arrived: list[tuple[float, dict[str, Any]]] = []
         self.news = threading.Condition()
         self.number = 0
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
         capabilities = {
             "general": {"positionEncodings": ["utf-16"]},
             "workspace": {
@@ -148,4 +150,14 @@ class PlainClient:
         """End the server as an editor does; its exit code."""
         self.ask("shutdown", None)
         self.tell("exit", None)
-        return self.process.wait(SECONDS)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until the server has ended; its exit code."""
+        code = self.process.wait(SECONDS)
+        self.listener.join(SECONDS)
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+        return code

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import lawdsl
+from lawdsl.language.claims import claim_text
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.printer import print_formula
 from lawdsl.law.law import Law
-from lawdsl.proof.decide import claim_text
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures" / "indices"
 OUTPUTS, DOMAINS = ("github", "wiki"), ("web", "code", "books")

@@ -347,7 +347,7 @@ class _VerdictReporter:
     """Collects the verdicts of a law in the order of decision, and prints each at once."""
 
     def __init__(self, law: Law, show: bool, proofs: bool) -> None:
-        from lawdsl.proof.decide import claim_text
+        from lawdsl.language.claims import claim_text
         from lawdsl.reporting.terminal import console
 
         self.law, self.show, self.proofs = law, show, proofs

@@ -13,6 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
 from lawdsl.language import size_limits
 from lawdsl.language.keywords import section_of_text
+from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.library import OpenFiles, declared_section, warnings_of_file_name
 from lawdsl.language.parser import tokens_of
 from lawdsl.language.pipeline_records import Pipeline
@@ -85,6 +86,11 @@ class Document:
         if self.too_large:
             return ()
         return tuple(tokens_of(self.source)[0])
+
+    @cached_property
+    def logical_lines(self) -> tuple[LogicalLine, ...]:
+        """The tokens of each statement and its comments, also where it has mistakes."""
+        return tuple(logical_lines(self.tokens))
 
     @property
     def too_large(self) -> bool:

@@ -18,6 +18,7 @@ from lawdsl.core.recent import Recent
 from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.preparation.cached_algebra import NOT_CACHED, algebra_at, algebra_of
 from lawdsl.fitting.result_parts import Certificate
+from lawdsl.language.claims import claim_text
 from lawdsl.law.law import Law
 from lawdsl.proof.verdict import Verdict
 
@@ -67,7 +68,7 @@ def _decided(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
     proved = _proved_for_all(law)
     if proved and not _is_inside(law, values):
         proved = frozenset()
-    by_claim = {k: Certificate(decide.claim_text(law.claims[k]), "certified") for k in proved}
+    by_claim = {k: Certificate(claim_text(law.claims[k]), "certified") for k in proved}
     others = [k for k in range(len(law.claims)) if k not in proved]
     if others:
         claims = tuple(law.claims[k] for k in others)
@@ -180,5 +181,5 @@ def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
 
 def _bounds_of_proof(law: Law, text: str) -> tuple[str, ...]:
     """Prove a claim under bounds of the parameters; return these bounds."""
-    claim = next(c for c in law.claims if decide.claim_text(c) == text)
+    claim = next(c for c in law.claims if claim_text(c) == text)
     return decide.check_claim(law, claim).remedy

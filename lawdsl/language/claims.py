@@ -12,11 +12,26 @@ from lawdsl.language.formulas import (
     check_varies,
     is_infinite,
 )
-from lawdsl.language.printer import print_formula
+from lawdsl.language.printer import print_claim, print_formula, print_items
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
 from lawdsl.language.subscripts import check_exchange, check_labels
 from lawdsl.language.symbols import Claim
 from lawdsl.language.tree import Named
+
+
+def claim_text(claim: Claim) -> str:
+    """A claim in the syntax of the language, with its conditions.
+
+    Args:
+        claim: the claim.
+    """
+    claim_as_text = print_claim(claim.claim)
+    for named, relations in claim.conditions:
+        subscripts = named.subscripts if isinstance(named, tree.Element) else ()
+        name = tree.name_of(named)
+        items = [tree.Item(name, tree.BoundNode(r, limit), subscripts) for r, limit in relations]
+        claim_as_text += (", " if " for " in claim_as_text else " for ") + print_items(items)
+    return claim_as_text
 
 
 def read_claim(scope: Scope, statement: tree.Require) -> Claim:

@@ -420,14 +420,22 @@ class SyntaxTree:
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
     nodes: list[Node] = []
-    stack = [getattr(node, name) for name in reversed(_parts(type(node)))]  # type: ignore[arg-type]
-    while stack:
-        part = stack.pop()
+    for name in _parts(type(node)):  # type: ignore[arg-type]
+        part = getattr(node, name)
         if isinstance(part, Node):
             nodes.append(part)
         elif isinstance(part, tuple):
-            stack += reversed(part)
+            _add_nodes(part, nodes)
     return nodes
+
+
+def _add_nodes(parts: tuple[object, ...], nodes: list[Node]) -> None:
+    """Add the records of a tuple, and of the tuples in it, which are a few levels deep."""
+    for part in parts:
+        if isinstance(part, Node):
+            nodes.append(part)
+        elif isinstance(part, tuple):
+            _add_nodes(part, nodes)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -443,4 +451,10 @@ def walk(node: Node) -> Iterator[Node]:
 def _parts(kind: type) -> tuple[str, ...]:
     """The fields of a kind of record in which other records may be."""
     plain = ("span", "text", "subscripts")
-    return tuple(spec.name for spec in fields(kind) if spec.name not in plain)
+    return tuple(
+        spec.name for spec in fields(kind) if spec.name not in plain and spec.type not in PLAIN
+    )
+
+
+PLAIN = ("str", "str | None", "int", "bool", "tuple[str, ...]")
+"""Types of fields, as they are written, in which no records are."""

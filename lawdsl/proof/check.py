@@ -11,11 +11,12 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic, Span
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.claims import claim_text
 from lawdsl.language.elements import warn_without_effect
 from lawdsl.language.pieces import first_condition
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load
-from lawdsl.proof.decide import CLAIM_SECONDS, check_claim, claim_text
+from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.definedness import ProvedParts, doubts
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.indexed_claims import check_indexed

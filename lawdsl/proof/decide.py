@@ -12,6 +12,7 @@ import sympy as sp
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.claims import claim_text
 from lawdsl.language.pieces import first_condition
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim
@@ -22,7 +23,7 @@ from lawdsl.proof.box import Box, Relation, settings_sign
 from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.definedness import AnyDoubt, ProvedParts, parts_of, unproved
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.goals import claim_text as claim_text, formulas, goal_of
+from lawdsl.proof.goals import formulas, goal_of
 from lawdsl.proof.implied_bounds import exclusion
 from lawdsl.proof.inequalities import CounterexampleSearch, compare
 from lawdsl.proof.piecewise import decide_piecewise

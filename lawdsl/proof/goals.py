@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from lawdsl.language import tree
-from lawdsl.language.printer import print_claim, print_formula, print_items
-from lawdsl.language.symbols import Claim
+from lawdsl.language.printer import print_formula
 from lawdsl.law.algebra import derivative
 from lawdsl.law.law import Law
 from lawdsl.proof.box import Box
@@ -30,17 +29,6 @@ class SignGoal:
     def quantity(self) -> sp.Expr:
         """The quantity that the claim is about."""
         return self.sense * self.larger
-
-
-def claim_text(claim: Claim) -> str:
-    """A claim in the syntax of the language, with its conditions."""
-    claim_as_text = print_claim(claim.claim)
-    for named, relations in claim.conditions:
-        subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-        name = tree.name_of(named)
-        items = [tree.Item(name, tree.BoundNode(r, limit), subscripts) for r, limit in relations]
-        claim_as_text += (", " if " for " in claim_as_text else " for ") + print_items(items)
-    return claim_as_text
 
 
 def formulas(claim: tree.Claim) -> list[tree.Formula]:

@@ -15,6 +15,7 @@ from itertools import islice
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.claims import claim_text
 from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences, labels_of
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
@@ -23,7 +24,6 @@ from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
-from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdict import Verdict, too_late, undecided
 
 SUBSCRIPTS = re.compile(r"\[([^\[\]]*)\]")

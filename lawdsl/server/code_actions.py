@@ -32,7 +32,7 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
     span = Span(
         positions.offset(first.line, first.character), positions.offset(last.line, last.character)
     )
-    warnings = session.documents.by_uri[uri].claims.warnings
+    warnings = session.claims(uri).warnings
     actions = []
     if _asked(types.CodeActionKind.QuickFix.value, params.context.only):
         for found in corrections(document, span, warnings):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from lsprotocol import types
@@ -15,6 +14,7 @@ from lawdsl.editing.positions import Positions
 from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict
 from lawdsl.reporting.sarif import LEVELS, verdict_message
+from lawdsl.server.verdict_memory import ClaimStates
 
 SOURCE = "lawdsl"
 SEVERITIES = {
@@ -134,20 +134,26 @@ def verdict_diagnostic(verdict: Verdict, span: Span, positions: Positions) -> ty
 
 
 def verdict_diagnostics(
-    verdicts: dict[str, Verdict], current: Iterable[str], document: Document, positions: Positions
+    claims: ClaimStates, document: Document, positions: Positions
 ) -> list[types.Diagnostic]:
-    """Messages about the claims whose verdicts are not the expected ones.
+    """Messages about the claims whose verdicts on this version are not the expected ones.
+
+    Those that the law inherits are shown in the first line.
 
     Args:
-        verdicts: key of a claim -> its verdict.
-        current: the keys of those that are about this version.
+        claims: what is known of the claims.
         document: the version.
         positions: its lines.
     """
-    lines = {line.key: line.span for line in require_lines(document)}
+    found = []
+    shown = set()
+    for line in require_lines(document):
+        verdict, current = claims.of_line(line.words)
+        shown.add(claims.lines.get(line.words, ""))
+        if verdict is not None and current and not verdict.ok:
+            found.append(verdict_diagnostic(verdict, line.span, positions))
     first = _span_in(Diagnostic("", ""), document)
-    return [
-        verdict_diagnostic(verdicts[key], lines.get(key, first), positions)
-        for key in verdicts
-        if key in set(current) and not verdicts[key].ok
-    ]
+    for key in claims.current - shown:
+        if not claims.verdicts[key].ok:
+            found.append(verdict_diagnostic(claims.verdicts[key], first, positions))
+    return found

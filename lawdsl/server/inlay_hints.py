@@ -19,20 +19,20 @@ def inlay_hints(session: Session, params: types.InlayHintParams) -> list[types.I
     document = session.current(params.text_document.uri)
     if document is None:
         return None
-    claims = session.documents.by_uri[params.text_document.uri].claims
+    claims = session.claims(params.text_document.uri)
     positions = session.positions(document)
     hints = []
     for line in require_lines(document):
         number, column = positions.position(line.span.end)
         if not params.range.start.line <= number <= params.range.end.line:
             continue
-        verdict = claims.verdicts.get(line.key)
+        verdict, current = claims.of_line(line.words)
         if verdict is None and not claims.deciding:
             continue
         label = DECIDING
         tooltip = None
         if verdict is not None:
-            label = verdict_hint(verdict, stale=line.key not in claims.current)
+            label = verdict_hint(verdict, stale=not current)
             tooltip = "\n".join(verdict_details(verdict))
         hints.append(
             types.InlayHint(

@@ -30,7 +30,7 @@ class OpenDocument:
         text: the text, as it is now.
         document: what it declares; None until it is read.
         read_version: the number of the text that was read.
-        claims: the verdicts on its claims.
+        claims: the verdicts on its claims, for the version `claims_of`.
     """
 
     uri: str
@@ -41,6 +41,7 @@ class OpenDocument:
     document: Document | None = None
     read_version: int | None = None
     claims: ClaimStates = field(default_factory=ClaimStates)
+    claims_of: Document | None = None
 
     @property
     def stale(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -21,7 +21,6 @@ from lawdsl.server.open_documents import OpenDocument, OpenDocuments
 from lawdsl.server.verdict_memory import (
     ClaimStates,
     VerdictMemory,
-    complete,
     keys_of,
     updated,
 )
@@ -96,7 +95,7 @@ class Session:
         """The editor closed a document; its messages are removed, and its file counts again."""
         document = self.documents.close(uri)
         self.waiting.pop(uri, None)
-        for kind in ("read", "decide"):
+        for kind in ("read", "claims", "decide"):
             self._stop(kind, uri)
         if self.deciding == uri:
             self.worker.cancel()
@@ -162,18 +161,31 @@ class Session:
 
     def _was_read(self, document: OpenDocument) -> None:
         """Show the messages about a version, and decide its claims when no edit follows."""
-        read = document.document
-        assert read is not None
-        if read.declarations is not None:
-            document.claims = updated(document.claims, read, self.memory)
-        else:
-            document.claims = ClaimStates(document.claims.key, document.claims.verdicts)
         self.publish(document)
-        if read.declarations is not None:
-            document.claims.deciding = not complete(document.claims, read, keys_of(read)[1])
-            if document.claims.deciding:
-                self._later("decide", document.uri, DECIDE_DELAY, self._decide_soon, document)
+        self._later("claims", document.uri, 0.0, self._update_claims, document)
         self._later("dependents", document.uri, DEPENDENT_DELAY, self._read_dependents, document)
+
+    def _update_claims(self, document: OpenDocument) -> None:
+        """See which verdicts still hold, and have the others decided."""
+        self._stop("claims", document.uri)
+        read = document.document
+        if read is None or document.claims_of is read:
+            return
+        document.claims, document.claims_of = updated(document.claims, read, self.memory), read
+        if document.claims.current or document.claims.warnings:
+            self.publish(document)
+        if document.claims.deciding:
+            self._later("decide", document.uri, DECIDE_DELAY, self._decide_soon, document)
+
+    def claims(self, uri: str) -> ClaimStates:
+        """What is known of the claims of an open document that was read.
+
+        Args:
+            uri: its address.
+        """
+        document = self.documents.by_uri[uri]
+        self._update_claims(document)
+        return document.claims
 
     def _read_dependents(self, document: OpenDocument) -> None:
         """Read the documents again that name the law in a document, one after the other."""
@@ -202,14 +214,16 @@ class Session:
         assert read is not None
         positions = self.positions(read)
         found = [diagnostic(d, read, document.uri, positions) for d in self.messages(document)]
-        claims = document.claims
-        found += verdict_diagnostics(claims.verdicts, claims.current, read, positions)
+        if document.claims_of is read:
+            found += verdict_diagnostics(document.claims, read, positions)
         self.client.publish(document.uri, document.read_version, found)
 
     def messages(self, document: OpenDocument) -> list[Diagnostic]:
         """The messages about a version that was read, and the warnings that follow from its law."""
         assert document.document is not None
-        return list(dict.fromkeys((*document.document.diagnostics, *document.claims.warnings)))
+        known = document.claims_of is document.document
+        warnings = document.claims.warnings if known else ()
+        return list(dict.fromkeys((*document.document.diagnostics, *warnings)))
 
     # Claims
 
@@ -225,7 +239,7 @@ class Session:
             uri, _ = self.waiting.popitem(last=False)
             document = self.documents.by_uri.get(uri)
             if document is not None and not document.stale and document.document is not None:
-                if document.document.declarations is not None:
+                if self.claims(uri).deciding:
                     async with self._worker_turn:
                         self.deciding = uri
                         try:
@@ -274,7 +288,7 @@ class Session:
             claim = law.claims[number]
             verdict = verdict_of(part["verdict"])
             known.verdicts[claims[number]] = verdict
-            if document.document is read:
+            if document.claims_of is read:
                 document.claims.verdicts[claims[number]] = verdict
                 document.claims.current.add(claims[number])
                 self._later("hints", "", HINT_DELAY, self._refresh, claim)
@@ -287,7 +301,7 @@ class Session:
             answer = {}
         if "fault" in answer:
             log.error("the claims of %s are not decided: %s", read.path, answer["fault"])
-        if "cancelled" in answer or document.document is not read:
+        if "cancelled" in answer or document.claims_of is not read:
             return
         texts = {part.text.name: part.text for part in (law, *law.laws.values())}
         parts = [*answer.get("warnings", ()), *answer.get("errors", ())]
@@ -313,17 +327,25 @@ class Session:
         if document is None or read is None or read.declarations is None:
             return []
         _, claims = keys_of(read)
-        if not complete(document.claims, read, claims):
+        if self.claims(uri).deciding:
             self._stop("decide", uri)
             self.waiting.pop(uri, None)
             async with self._worker_turn:
-                if not complete(document.claims, read, claims):
+                if document.claims.deciding and document.claims_of is read:
                     self.deciding = uri
                     try:
                         await self._decide(document, read)
                     finally:
                         self.deciding = None
-        return [document.claims.verdicts[c] for c in claims if c in document.claims.current]
+        known, law = document.claims, read.declarations
+        return [
+            replace(
+                known.verdicts[key],
+                place=(claim.text.name, claim.text.position(claim.span.start)[0]),
+            )
+            for key, claim in zip(claims, law.claims, strict=True)
+            if key in known.current
+        ]
 
     def _refresh(self, *_: object) -> None:
         self.client.refresh_hints()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.editing.claims import claim_key, law_key
+from lawdsl.editing.claims import claim_key, claimed_lines, law_key
 from lawdsl.editing.document import Document
 from lawdsl.proof.verdict import Verdict
 
@@ -48,7 +47,7 @@ class ClaimStates:
     """What is known of the claims of a document.
 
     Attributes:
-        key: the `law_key` of the version that the verdicts are about.
+        lines: words of a `require` line -> the key of its claim, also of lines edited since.
         verdicts: key of a claim -> its last verdict, which may be about an earlier version.
         current: the keys of the claims whose verdicts are about the present version.
         warnings: the warnings that follow from the law, for the text in `warned`.
@@ -56,12 +55,17 @@ class ClaimStates:
         deciding: whether the other claims are being decided.
     """
 
-    key: str = ""
+    lines: dict[str, str] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     current: set[str] = field(default_factory=set)
     warnings: tuple[Diagnostic, ...] = ()
     warned: str = ""
     deciding: bool = False
+
+    def of_line(self, words: str) -> tuple[Verdict | None, bool]:
+        """The last verdict on the claim of a line, and whether it is about the present version."""
+        key = self.lines.get(words, "")
+        return self.verdicts.get(key), key in self.current
 
 
 def keys_of(document: Document) -> tuple[str, list[str]]:
@@ -72,7 +76,7 @@ def keys_of(document: Document) -> tuple[str, list[str]]:
     """
     law = document.declarations
     assert law is not None
-    return law_key(law, document.tree), [claim_key(claim, law) for claim in law.claims]
+    return law_key(law, document), [claim_key(claim) for claim in law.claims]
 
 
 def updated(states: ClaimStates, document: Document, memory: VerdictMemory) -> ClaimStates:
@@ -84,27 +88,17 @@ def updated(states: ClaimStates, document: Document, memory: VerdictMemory) -> C
         memory: verdicts on earlier versions, among which may be one like this.
     """
     if document.declarations is None:  # nothing is decided until its errors are corrected
-        return ClaimStates(states.key, states.verdicts, set(), (), "", False)
+        return ClaimStates(states.lines, states.verdicts)
     key, claims = keys_of(document)
     known = memory.of(key)
     verdicts = {c: known.verdicts.get(c) or states.verdicts.get(c) for c in claims}
-    warnings = known.warnings[1] if known.warnings and known.warnings[0] == document.text else ()
-    return ClaimStates(
-        key,
-        {c: verdict for c, verdict in verdicts.items() if verdict is not None},
-        {c for c in claims if c in known.verdicts},
-        warnings,
-        document.text if known.warnings and known.warnings[0] == document.text else "",
-        False,
+    warned = known.warnings is not None and known.warnings[0] == document.text
+    found = ClaimStates(
+        lines=dict(claimed_lines(document)),
+        verdicts={c: verdict for c, verdict in verdicts.items() if verdict is not None},
+        current={c for c in claims if c in known.verdicts},
+        warnings=known.warnings[1] if known.warnings is not None and warned else (),
+        warned=document.text if warned else "",
     )
-
-
-def complete(states: ClaimStates, document: Document, claims: Sequence[str]) -> bool:
-    """Whether all verdicts and warnings of this version are known.
-
-    Args:
-        states: what is known.
-        document: the version.
-        claims: the keys of its claims.
-    """
-    return states.warned == document.text and all(c in states.current for c in claims)
+    found.deciding = not (warned and all(c in found.current for c in claims))
+    return found

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 MAX_LINE = 1 << 24  # bytes of one answer
 GRACE_SECONDS = 0.3  # after a cancellation, until the process is ended
@@ -93,7 +96,11 @@ class WorkerProcess:
             return
         with suppress(WorkerLost):
             self._send(self.process, {"cancel": self.running})
-        self._timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self.end)
+        self._timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._end_unresponsive)
+
+    def _end_unresponsive(self) -> None:
+        log.info("the worker does not stop, and is replaced")
+        self.end()
 
     def end(self) -> None:
         """End the process."""

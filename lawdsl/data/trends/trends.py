@@ -32,10 +32,10 @@ from lawdsl.data.trends.paired_differences import (
 from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
 from lawdsl.data.trends.significance import DifferenceScale, difference_scale, difference_series
 from lawdsl.data.weights_and_runs import check_columns
+from lawdsl.language.claims import claim_text
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load, unit_text
-from lawdsl.proof.goals import claim_text
 
 
 def trends(
