@@ -24,7 +24,7 @@ class PlainClient:
         arrived: the messages, each with the time (s, of `time.perf_counter`) at which it arrived.
     """
 
-    def __init__(self, folder: Path, process_id: int | None = None) -> None:
+    def __init__(self, folder: Path, process_id: int | None = None, **abilities: Any) -> None:
         self.folder = folder
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
@@ -41,6 +41,7 @@ class PlainClient:
                 "inlayHint": {"refreshSupport": True},
                 "workspaceEdit": {"documentChanges": True},
             },
+            **abilities,
         }
         self.begin = self.ask(
             "initialize",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lawdsl.core.diagnostics import Diagnostic, Span, printable
@@ -65,14 +65,13 @@ class Known:
     """What is known about a document besides its text.
 
     Attributes:
-        verdicts: key of a claim -> its last verdict.
-        current: the keys of those that are about the present text.
+        verdict_of: words of a `require` line -> the last verdict on it, None without one, and whether
+            it is about the present text.
         derivatives: name -> the derivative of the law with respect to it.
         further: further messages, such as warnings about claims.
     """
 
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    current: frozenset[str] = frozenset()
+    verdict_of: Callable[[str], tuple[Verdict | None, bool]] = lambda words: (None, False)
     derivatives: Mapping[str, Derivative] = field(default_factory=dict)
     further: tuple[Diagnostic, ...] = ()
 
@@ -246,10 +245,8 @@ def _declaration(
 
 
 def _about_derivative(derivative: Derivative) -> list[Block]:
-    return [
-        Block("code", derivative.text[:MAX_FORMULA]),
-        Block("latex", derivative.latex[: 2 * MAX_FORMULA]),
-    ]
+    blocks = [Block("code", derivative.text), Block("latex", derivative.latex)]
+    return [b for b in blocks if 0 < len(b.text) <= 2 * MAX_FORMULA]
 
 
 def _values(target: Target, file: File) -> Iterator[Block]:
@@ -285,11 +282,11 @@ def _about_claim(document: Document, word: Word, known: Known) -> Iterator[Block
         begins = document.text.rfind("\n", 0, line.span.start) + 1
         if not begins <= word.span.start <= line.span.end:
             continue
-        verdict = known.verdicts.get(line.key)
+        verdict, current = known.verdict_of(line.words)
         if verdict is None:
             continue
         details = verdict_details(verdict)
-        if line.key not in known.current:
+        if not current:
             details[0] += f" ({STALE})"
         for detail in details:
             yield Block("text", detail)

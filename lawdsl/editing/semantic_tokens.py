@@ -111,7 +111,9 @@ def semantic_tokens(file: File, files: Files) -> list[SemanticToken]:
         type = OF_KINDS.get(kind) or OF_ROLES.get(word.role)
         if type is None:
             continue
-        modifiers = ("declaration",) if word.declares or word.role == "header" else ()
+        modifiers: tuple[str, ...] = (
+            ("declaration",) if word.declares or word.role == "header" else ()
+        )
         modifiers += MODIFIERS_OF_KINDS.get(kind, ())
         modifiers += ("defaultLibrary",) if word.role in LIBRARY else ()
         found.append(SemanticToken(word.span, type, modifiers))

@@ -134,6 +134,11 @@ def _begin(session: Session, editor: Editor, params: types.InitializeParams) -> 
         editor.refreshes = bool(workspace.inlay_hint.refresh_support)
     if workspace is not None and workspace.workspace_edit is not None:
         session.versioned_edits = bool(workspace.workspace_edit.document_changes)
+    texts = params.capabilities.text_document
+    if texts is not None and texts.hover is not None:
+        session.markdown = types.MarkupKind.Markdown in (texts.hover.content_format or ())
+    item = texts.completion.completion_item if texts is not None and texts.completion else None
+    session.snippets = bool(item.snippet_support) if item is not None else False
 
 
 def _watch_files(server: Server) -> None:

@@ -17,6 +17,7 @@ from lawdsl.editing.positions import Positions
 from lawdsl.proof.check_cache import diagnostic_of, plain_verdict, verdict_of
 from lawdsl.proof.verdict import Verdict
 from lawdsl.server.conversions import diagnostic, verdict_diagnostics
+from lawdsl.server.derivatives import Derivatives
 from lawdsl.server.open_documents import OpenDocument, OpenDocuments
 from lawdsl.server.verdict_memory import (
     ClaimStates,
@@ -60,6 +61,9 @@ class Session:
         deciding: the address of the one whose claims are being decided.
         limits: CPU time (s) for one claim, and for all of a law.
         versioned_edits: whether the editor understands edits of a version of a document.
+        markdown: whether it shows Markdown beside words.
+        snippets: whether it fills in the places of snippets.
+        derivatives: of laws, for hovers.
     """
 
     client: Client
@@ -70,6 +74,9 @@ class Session:
     deciding: str | None = None
     limits: tuple[float, float | None] = (CLAIM_SECONDS, None)
     versioned_edits: bool = False
+    markdown: bool = False
+    snippets: bool = False
+    derivatives: Derivatives = field(default_factory=Derivatives)
     _timers: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _decider: asyncio.Task[None] | None = None

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import LawdslError, Text
+from lawdsl.language.latex import formula_latex, latex_names
 from lawdsl.language.library import OpenFiles, declared, read
 from lawdsl.language.parse_cache import ParseCache
+from lawdsl.language.symbols import Declarations
+from lawdsl.language.tree import Definition
 from lawdsl.law.law import Law
 from lawdsl.proof.check_cache import kept_check, plain_diagnostic, plain_verdict, verdict_of
 from lawdsl.proof.verdict import Check, Verdict
 
 Task = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], dict[str, Any]]
+DERIVATIVE_SECONDS = 2.0  # CPU time (s) of one derivative
 MAX_CHARACTERS = 100_000  # of the texts whose syntax trees are kept
 FIRST = """law first
 variable N > 0
@@ -94,6 +98,43 @@ def check(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> di
     return answer(whole)
 
 
+def derivative(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The exact partial derivative of a law.
+
+    Args:
+        request: that of `law_of`, with `of`, the name with respect to which it is taken.
+        send: not used.
+
+    Returns:
+        `text` in the syntax of the language and `latex`; neither, if it takes too long or the law
+        has no derivative.
+    """
+    from lawdsl.core.time_limit import OutOfTime, time_limit
+    from lawdsl.law.text import text
+
+    try:
+        law = law_of(request)
+        symbol = law.declarations.symbols[request["of"]]
+        with time_limit(DERIVATIVE_SECONDS):
+            formula = text(law.derivative(symbol.text))
+    except (LawdslError, OutOfTime, KeyError):
+        return {}
+    return _shown_derivative(law.declarations, symbol.text, formula)
+
+
+def _shown_derivative(law: Declarations, name: str, formula: str) -> dict[str, Any]:
+    """A derivative as text and LaTeX; without LaTeX where it cannot be read again."""
+    output = law.output.text
+    tree, _ = PARSED.parse(f"law x\nlet x = {formula}\n")
+    read = next((s.formula for s in tree.statements if isinstance(s, Definition)), None)
+    latex = ""
+    if read is not None:
+        names = latex_names([*(s.text for s in law.symbols.values()), output])
+        quotient = rf"\frac{{\partial {names(output)}}}{{\partial {names(name)}}}"
+        latex = f"{quotient} = {formula_latex(read, names)}"
+    return {"text": f"∂{output}/∂{name} = {formula}", "latex": latex}
+
+
 def _saved(request: dict[str, Any]) -> bool:
     """Whether the text of a request is that of its file."""
     try:
@@ -102,4 +143,4 @@ def _saved(request: dict[str, Any]) -> bool:
         return False
 
 
-TASKS: dict[str, Task] = {"check": check}
+TASKS: dict[str, Task] = {"check": check, "derivative": derivative}
