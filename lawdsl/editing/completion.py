@@ -274,7 +274,7 @@ def _declared(file: File, place: _Place, files: Files) -> Iterator[Completion]:
         name = ".".join(file.path.with_suffix("").parts[-2:])
         yield Completion(file.path.stem, "law", span, "the name of the file", 1)
         yield Completion(name, "law", span, "the name of the file in its folder", 2)
-    if word.role in ("column", "argument"):
+    if word.role in ("column", "argument") or (word.alone and word.of in file.uses):
         yield from _of_law(file, place, files)
     if word.role == "set":
         yield from _sets(file, span, files)
@@ -334,17 +334,22 @@ def _name(target: Target, place: _Place, rank: int) -> Completion:
 def _of_law(file: File, place: _Place, files: Files) -> Iterator[Completion]:
     """Variables of a law where it is taken at values, and the columns of a step."""
     word = place.word
-    if word.role == "argument":
+    if word.role != "column":
         laws = [files.called(word.of, file)]
     else:
         laws = [files.named(step, file) for step in dict.fromkeys((word.of, *file.steps))]
     if place.line == "measure":
         yield Completion(ALONG, "column", place.span, "the column along which runs are read", 2)
-    kinds = ("variable", "given", "setting", "output", "unknown", "parameter")
+    kinds: tuple[str, ...] = ("variable", "given", "setting", "output", "unknown", "parameter")
+    if word.alone:
+        kinds = ("variable",)
+    own = files.all_declared(file)
     for law in laws:
         for target in files.all_declared(law).values() if law is not None else ():
             if target.kind in kinds:
-                yield Completion(target.name, target.kind, place.span, target.kind, 1)
+                named = word.alone and not place.following.startswith("=")
+                snippet = f"{target.name} = $0" if named and target.name not in own else ""
+                yield Completion(target.name, target.kind, place.span, target.kind, 1, snippet)
         if law is not None and word.role == "column":
             yield from _sets(law, place.span, files)
     for other in file.words:

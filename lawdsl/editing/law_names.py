@@ -10,7 +10,6 @@ from pathlib import Path
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import words_of
 from lawdsl.language.keywords import section_of_text
-from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.library import read, shipped
 
 MAX_FILES = 200  # of a folder
@@ -67,6 +66,5 @@ def _title(text: str) -> str:
     head = "\n".join(text.splitlines()[:20])
     for line in words_of(head).lines:
         if line.keyword == section_of_text(text):
-            texts = [w.text for w in line.words if w.role == "string"]
-            return without_quotes(texts[0]) if texts else ""
+            return next((w.name for w in line.words if w.role == "string"), "")
     return ""

@@ -10,7 +10,6 @@ from pathlib import Path
 from lawdsl.core.diagnostics import LawdslError, Span
 from lawdsl.editing.words import Word, Words, header_of, words_of
 from lawdsl.language.keywords import section_of_text
-from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.library import OpenFiles, file_named, shipped_folder
 
 MAX_EXTENDED = 20  # laws, each extending the next
@@ -243,9 +242,8 @@ class Files:
             index = self.declaration(word.text, file)
             if index is not None and index.kind == "index":
                 return index
-        text = without_quotes(word.text)
         for each in self.chain(file):
             for label in each.words:
-                if label.role == "label" and without_quotes(label.text) == text:
-                    return Target(each, text, "label", label.span)
+                if label.role == "label" and label.name == word.name:
+                    return Target(each, word.name, "label", label.span)
         return None

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from lawdsl.core.diagnostics import Span
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.words import Word
-from lawdsl.language.label_texts import without_quotes
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def references(target: Target, among: Iterable[File], files: Files) -> Iterator[
         if target.name not in file.text and not _greek(file.text):
             continue
         for word in file.words:
-            if without_quotes(word.text) != target.name:
+            if word.name != target.name:
                 continue
             found = files.resolve(word, file)
             value = files.variable_of_value(word, file)

@@ -50,7 +50,7 @@ def outline(document: Document) -> tuple[Entry, ...]:
         title = next((w for w in line.words if w.role == "header"), None)
         if title is not None and header is None:
             whole = Span(line.span.start, max(len(document.text.rstrip()), line.span.end))
-            name = line.words[-1].text if line.words[-1].role == "string" else ""
+            name = line.words[-1].name if line.words[-1].role == "string" else ""
             header = Entry(title.text, line.keyword, name, whole, title.span)
             continue
         declared = [w for w in line.words if w.declares]
@@ -144,9 +144,8 @@ def ranges_around(document: Document, offset: int) -> list[Span]:
     if word is not None:
         spans.append(word.span)
     for statement in document.tree.statements:
-        if statement.span.start <= offset <= statement.span.end:
-            nodes = tree.walk(statement)
-            spans += [n.span for n in nodes if n.span.start <= offset <= n.span.end]
+        nodes = tree.walk(statement)
+        spans += [n.span for n in nodes if n.span.start <= offset <= n.span.end]
     line = _line_at(words, offset)
     if line is not None:
         spans.append(line.span)

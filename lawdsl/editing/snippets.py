@@ -44,7 +44,9 @@ STATEMENTS: dict[str, tuple[Snippet, ...]] = {
         Snippet('subject to ${1:6*N*D} <= ${2:C}  "${3:compute}"', "a constraint"),
     ),
     "pipeline": (
-        Snippet("step ${1:name} : ${2:law}  by ${3:group}  at ${4:N} = ${5:N_target}", "a step"),
+        Snippet(
+            "step ${1:name} : ${2:mixing.size}  by ${3:group}  at ${4:N} = ${5:N_target}", "a step"
+        ),
         Snippet("keep ${1:rows} from ${2:name}  where ${3:T} < ${4:T_max}", "rows of steps"),
     ),
 }

@@ -21,6 +21,7 @@ from lawdsl.language.keywords import (
     SPECIAL,
     ascii_name,
 )
+from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.lexer import logical_lines
 from lawdsl.language.parser import tokens_of, with_types
 from lawdsl.language.size_limits import MAX_BYTES
@@ -74,6 +75,11 @@ class Word:
     line: int = 0
     alone: bool = False
     indexed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The text; of a label in quotes that between them."""
+        return without_quotes(self.text) if self.text.startswith('"') else self.text
 
 
 @dataclass(frozen=True)
@@ -258,7 +264,7 @@ class _Reader:
             return replace(word, role="option" if option else "argument", of=inside)
         if not self.calls:
             word = self._outside(word, before, behind)
-        alone = before in ("LPAR", "COMMA") and behind in ("RPAR", "COMMA", "LSQB")
+        alone = before in ("LPAR", "COMMA") and behind in ("RPAR", "COMMA", "LSQB", "")
         called = inside not in ("", "(", "{", "for") and inside not in CALLED
         return replace(word, alone=alone and called, of=inside if alone and called else word.of)
 
