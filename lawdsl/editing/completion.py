@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Span, Text
+from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
 from lawdsl.core.units import PREFIXES, UNITS
 from lawdsl.editing.document import Document
@@ -35,7 +35,7 @@ from lawdsl.language.keywords import (
     statements_of,
 )
 from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import accepted_after, tokens_of, with_types
+from lawdsl.language.parser import accepted_after, with_types
 from lawdsl.language.pipeline_records import MEASUREMENTS
 
 ALONG = "step"  # what runs move along, as a rule
@@ -132,15 +132,14 @@ def _place(document: Document, offset: int) -> _Place | None:
     if document.too_large:
         return None
     start = offset
-    while start and (document.text[start - 1].isalnum() or document.text[start - 1] in "_."):
+    while start and _in_name(document.text[start - 1]):
         start -= 1
     written = document.text[start:offset]
     if written[:1].isdigit() or written.startswith("."):
         return None
-    before = [t for t in tokens_of(Text("", document.text[:start]))[0]]
-    last = before[-1] if before else None
-    if last is not None and _unfinished(last, document.text[:start]):
+    if _in_text(document, offset):
         return None
+    before = [t for t in document.tokens if span_of(t).end <= start]
     name = written or "x"
     cursor = Token("NAME", name, start_pos=start, end_pos=start + len(name))
     lines = logical_lines([*before, cursor])
@@ -161,16 +160,25 @@ def _place(document: Document, offset: int) -> _Place | None:
     )
 
 
-def _unfinished(last: Token, text: str) -> bool:
-    """Whether the text ends in a comment, or in a text whose quotation mark is open."""
-    if last.type == "COMMENT":
-        return span_of(last).end == len(text)
-    line = text[text.rfind("\n") + 1 :]
-    return (
-        last.type == "ILLEGAL"
-        and line.count('"') % 2 == 1
-        or (line.count('"') % 2 == 1 and "#" not in line)
-    )
+def _in_name(char: str) -> bool:
+    """Whether a character may be part of a dotted name; digits of derivatives, as in ∂², are not."""
+    return char.isalpha() or char in "_." or (char.isascii() and char.isdigit())
+
+
+def _in_text(document: Document, offset: int) -> bool:
+    """Whether a place is in a comment, in a text, or behind a quotation mark that is not closed."""
+    illegal = False
+    for token in document.tokens:
+        span = span_of(token)
+        if span.start >= offset:
+            break
+        if token.type == "COMMENT" and offset <= span.end:
+            return True
+        if token.type == "STRING" and offset < span.end:
+            return True
+        if token.type in ("ILLEGAL", "NEWLINE"):
+            illegal = token.value == '"' or (illegal and token.type == "ILLEGAL")
+    return illegal
 
 
 def _in_line(text: str, start: int) -> bool:
@@ -306,8 +314,7 @@ def _names(file: File, place: _Place, files: Files) -> Iterator[Completion]:
     """Names of the kinds that the statement may use, declared above the line if in this file."""
     kinds = SEEN.get(place.line, ())
     before = [t.type for t in place.before]
-    behind_for = "FOR" in before
-    aggregated = behind_for and before.count("LPAR") > before.count("RPAR")
+    aggregated = _behind_for_of_sum(before)
     if before[-1] == "FROM" or ("FROM" in before and place.line in ("step", "keep")):
         kinds = ("step",) if not {"AT", "WHERE", "SINCE"} & set(before) else kinds
         yield Completion(MEASUREMENTS, "column", place.span, "the table of measurements", 3)
@@ -322,6 +329,19 @@ def _names(file: File, place: _Place, files: Files) -> Iterator[Completion]:
             yield _name(target, place, 1 if here else 2)
     if file.extended and place.line in ("output", "let", "require") and not aggregated:
         yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
+
+
+def _behind_for_of_sum(types: Sequence[str]) -> bool:
+    """Whether the cursor is where `sum(… for …)` has its indices."""
+    brackets: list[bool] = []  # of each open one, whether it has a `for`
+    for type in types:
+        if type == "LPAR":
+            brackets.append(False)
+        elif type == "RPAR" and brackets:
+            brackets.pop()
+        elif type == "FOR" and brackets:
+            brackets[-1] = True
+    return bool(brackets) and brackets[-1]
 
 
 def _name(target: Target, place: _Place, rank: int) -> Completion:

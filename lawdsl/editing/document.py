@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from lark import Token
@@ -85,7 +85,7 @@ class Document:
         """
         if self.too_large:
             return ()
-        return tuple(tokens_of(self.source)[0])
+        return tokens_of_text(self.text)
 
     @cached_property
     def logical_lines(self) -> tuple[LogicalLine, ...]:
@@ -118,6 +118,16 @@ class Document:
         inside = [t for t in touching if offset < _end(t)]
         names = [t for t in touching if t.value[:1].isalpha() or t.value[:1] == "_"]
         return next(iter([*names, *inside, *touching]), None)
+
+
+@lru_cache(maxsize=16)
+def tokens_of_text(text: str) -> tuple[Token, ...]:
+    """The words, strings, comments and line ends of a text; several answers need them.
+
+    Args:
+        text: the text, without a byte order mark.
+    """
+    return tuple(tokens_of(Text("", text))[0])
 
 
 def _start(token: Token) -> int:

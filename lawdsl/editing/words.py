@@ -11,8 +11,9 @@ from functools import lru_cache
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Span, Text
+from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
+from lawdsl.editing.document import tokens_of_text
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import (
     AGGREGATES,
@@ -23,7 +24,7 @@ from lawdsl.language.keywords import (
 )
 from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import tokens_of, with_types
+from lawdsl.language.parser import with_types
 from lawdsl.language.size_limits import MAX_BYTES
 
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
@@ -129,7 +130,7 @@ def words_of(text: str) -> Words:
     """
     if len(text) > MAX_BYTES:
         return Words((), ())
-    tokens = tokens_of(Text("", text))[0]
+    tokens = tokens_of_text(text)
     comments = tuple(
         Word(span_of(t), str(t.value), "comment") for t in tokens if t.type == "COMMENT"
     )
