@@ -26,7 +26,10 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.editing.document import read_document
 from lawdsl.editing.fixes import all_corrected, corrections
 from lawdsl.editing.positions import Positions
+from lawdsl.language import tree
+from lawdsl.language.known_lines import KnownLines
 from lawdsl.language.library import OpenFiles
+from lawdsl.language.parser import parse
 from lawdsl.messages.table import MESSAGES
 from lawdsl.server.conversions import code_block, diagnostic, escaped
 from lawdsl.server.open_documents import OpenDocuments, edited
@@ -684,3 +687,23 @@ def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pyte
     result = CliRunner().invoke(cli, ["lsp"], prog_name="lawdsl")
     assert isinstance(result.exception, LawdslError)
     assert "pip install 'lawdsl[lsp]'" in str(result.exception)
+
+
+# Lines that an edit leaves as they are
+
+
+def spans(parsed: tree.SyntaxTree) -> list[Any]:
+    return [[(type(n), n.span) for n in tree.walk(s)] for s in parsed.statements]
+
+
+def test_lines_known_from_the_text_before_have_the_trees_of_a_text_that_is_new():
+    rng = random.Random(7)
+    for path in LAWS[::40]:
+        text = path.read_text(encoding="utf-8")
+        known: KnownLines = {}
+        for _ in range(12):
+            edited_tree, mistakes = parse(text, "x", known)
+            new_tree, expected = parse(text, "x")
+            assert edited_tree == new_tree and mistakes == expected
+            assert spans(edited_tree) == spans(new_tree)
+            text = damaged(text, rng)

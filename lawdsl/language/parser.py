@@ -25,6 +25,7 @@ from lawdsl.language import parser_tables, size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
+from lawdsl.language.known_lines import KnownLines, known_statement, remember
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.tree import (
     Definition,
@@ -70,12 +71,16 @@ def _lexer() -> BasicLexer:
     return BasicLexer(configuration)
 
 
-def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]]:
+def parse(
+    text: str, name: str = "<text>", known: KnownLines | None = None
+) -> tuple[SyntaxTree, list[Diagnostic]]:
     """Parse a `.law` file.
 
     Args:
         text: the file's text; a byte order mark is dropped.
         name: under which the file is shown in messages.
+        known: the lines of a version before, which need not be parsed again; it is changed to the
+            lines of this version.
 
     Returns:
         The statements that could be read, and a diagnostic for each mistake.
@@ -89,11 +94,19 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
         ]
     lines = []
+    before = dict(known) if known is not None else {}
+    if known is not None:
+        known.clear()
     unread_names: set[str] = set()
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
-            statement, mistakes = _statement(line, source)
+            statement = known_statement(before, line, source)
+            mistakes: list[Diagnostic] = []
+            if statement is None:
+                statement, mistakes = _statement(line, source)
+            if known is not None and statement is not None and not mistakes:
+                remember(known, line, source, statement)
             meant = None if statement is not None else _whole_line(line, source)
             if meant is not None:
                 explained_span, mistakes = meant

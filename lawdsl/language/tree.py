@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any, TypeVar
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language.formula_tree import (
     NOWHERE as NOWHERE,
     Aggregate as Aggregate,
@@ -28,6 +30,8 @@ from lawdsl.language.formula_tree import (
     name_of as name_of,
     with_parts as with_parts,
 )
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 # Domains and units
 
@@ -445,6 +449,36 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack += reversed(children(top))
+
+
+def moved(node: AnyNode, by: int) -> AnyNode:
+    """The record as if it stood further down in its text.
+
+    Args:
+        node: the record.
+        by: by how many characters; negative for further up.
+    """
+    if by == 0:
+        return node
+    parts = _parts(type(node))  # type: ignore[arg-type]
+    values = {}
+    for name in _all_fields(type(node)):  # type: ignore[arg-type]
+        value = getattr(node, name)
+        values[name] = _moved_part(value, by) if name in parts else value
+    if node.span is not NOWHERE and node.span != NOWHERE:
+        values["span"] = Span(node.span.start + by, node.span.end + by)
+    return type(node)(**values)
+
+
+def _moved_part(part: Any, by: int) -> Any:
+    if isinstance(part, Node):
+        return moved(part, by)
+    return tuple(_moved_part(p, by) for p in part) if isinstance(part, tuple) else part
+
+
+@cache
+def _all_fields(kind: type) -> tuple[str, ...]:
+    return tuple(spec.name for spec in fields(kind))
 
 
 @cache

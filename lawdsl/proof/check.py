@@ -35,7 +35,6 @@ def check(
     seconds: float = CLAIM_SECONDS,
     total: float | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
-    known: Sequence[Verdict | None] = (),
 ) -> Check:
     """Decide every claim of a law.
 
@@ -48,12 +47,35 @@ def check(
         total: CPU time (s) allowed for the law, its warnings included; claims that are not reached
             are undecided. `TOTAL_SECONDS` unless given, or `seconds` where that is more.
         on_verdict: called with each verdict as it is reached.
-        known: verdicts that are not decided again, None for the other claims, in their order.
 
     Raises:
         LawdslError: a law that cannot be read, or a value for a name that is not a parameter.
     """
     law = law if isinstance(law, Law) else load(law)
+    return check_unknown(
+        law, (), values=values, seconds=seconds, total=total, on_verdict=on_verdict
+    )
+
+
+def check_unknown(
+    law: Law,
+    known: Sequence[Verdict | None],
+    *,
+    values: Mapping[str, float] | None = None,
+    seconds: float = CLAIM_SECONDS,
+    total: float | None = None,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> Check:
+    """As `check`, without the claims whose verdicts are known.
+
+    Args:
+        law: the law.
+        known: the known verdicts, None for the other claims, in their order; empty for none.
+        values: as for `check`, like the following.
+        seconds: CPU time (s) per claim.
+        total: CPU time (s) for the law.
+        on_verdict: called with each verdict, known ones included.
+    """
     law = law.at(**values) if values is not None else law
     law = law.built()  # one too involved is refused, claims or not
     total = max(TOTAL_SECONDS, seconds) if total is None else total

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lawdsl.core.time_limit import TimeBudget
 from lawdsl.law.law import Law
-from lawdsl.proof.check import check
+from lawdsl.proof.check import check_unknown
 from lawdsl.proof.check_cache import keep_check
 from lawdsl.proof.identifiability import findings, freedom
 from lawdsl.proof.verdict import Check, Verdict
@@ -37,8 +37,8 @@ def whole_check(
         LawdslError: a law that is too involved, or a value for a name that is not a parameter.
     """
     seconds, total = limits
-    decided = check(
-        law, values=values, seconds=seconds, total=total, on_verdict=on_verdict, known=known
+    decided = check_unknown(
+        law, known, values=values, seconds=seconds, total=total, on_verdict=on_verdict
     )
     clock = TimeBudget(math.inf)
     lost = freedom(law) if values is None else None

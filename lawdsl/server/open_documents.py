@@ -61,7 +61,9 @@ class OpenDocuments:
     folder: Path = field(default_factory=Path.cwd)
     encoding: str = "utf-16"
     by_uri: dict[str, OpenDocument] = field(default_factory=dict)
-    parsed: ParseCache = field(default_factory=lambda: ParseCache(MAX_PARSED_CHARACTERS))
+    parsed: ParseCache = field(
+        default_factory=lambda: ParseCache(MAX_PARSED_CHARACTERS, edited=True)
+    )
 
     def open(self, uri: str, version: int, text: str) -> OpenDocument:
         """Add a document, or replace it."""
