@@ -120,6 +120,7 @@ def test_a_parameter_has_the_value_of_the_newest_fit(tmp_path: Path):
     fit("other.fit.json", "whole", 3.0)
     (tmp_path / "broken.fit.json").write_text("{", encoding="utf-8")
     (tmp_path / "list.fit.json").write_text("[1]", encoding="utf-8")
+    fit("large.fit.json", "half", 10**400)
     assert "fitted" not in words_shown(marked, path)
     fit("one.fit.json", "half", 1.5, "law half")
 
@@ -307,6 +308,31 @@ def test_unread_texts_have_answers_too(tmp_path: Path):
             highlights(file, offset, files)
             ranges_around(document, offset)
         outline(document), folds(document), semantic_tokens(file, files)
+
+
+def answers_everything(text: str, path: Path, last: Document | None) -> Document:
+    document = read_document(text, path, last=last)
+    file, files, offset = file_of(document), Files(), len(text)
+    for proposal in completions(document, offset, files):
+        assert proposal.span.end == offset
+    found = hover(document, offset, files, NOTHING)
+    assert found is None or found.span.end <= offset
+    definition(file, offset, files)
+    highlights(file, offset, files)
+    assert all(e.span.end <= offset for e in outline(document))
+    assert all(0 <= t.span.start < t.span.end <= offset for t in semantic_tokens(file, files))
+    folds(document)
+    ranges_around(document, offset)
+    return document
+
+
+@pytest.mark.parametrize("every", [997, pytest.param(7, marks=pytest.mark.slow)])
+def test_half_written_laws_have_answers(every: int):
+    for name, path in SHIPPED.items():
+        text = path.read_text(encoding="utf-8")
+        last = None
+        for end in range(sum(map(ord, name)) % every, len(text), every):
+            last = answers_everything(text[:end], path, last)
 
 
 def test_names_of_laws_are_looked_for_in_a_bounded_part_of_the_disk(tmp_path: Path):

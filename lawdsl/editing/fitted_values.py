@@ -98,5 +98,10 @@ def _part(content: Any, *keys: str) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if plain and math.isfinite(value) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of many digits
+        return None
+    return number if math.isfinite(number) else None

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from lawdsl.editing.claims import law_key
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Derivative
 
-if TYPE_CHECKING:
-    from lawdsl.server.session import Session
-
 MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are kept
 WAIT_SECONDS = 0.02  # for the worker, before an answer without the derivative
+
+
+class Connection(Protocol):
+    """What is used of a session."""
+
+    def request_for(self, read: Document) -> dict[str, Any]:
+        """What the tasks of the worker need of a document."""
+
+    async def ask_worker(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer of the worker; None if it has none."""
 
 
 @dataclass
@@ -40,7 +47,7 @@ class Derivatives:
             return {}
         return self.laws.get(law_key(document.declarations, document), {})
 
-    async def ask(self, session: Session, document: Document, name: str) -> bool:
+    async def ask(self, session: Connection, document: Document, name: str) -> bool:
         """Have a derivative computed, and wait a moment for it.
 
         Args:
@@ -65,7 +72,7 @@ class Derivatives:
         await asyncio.wait([self.asked[key, name]], timeout=WAIT_SECONDS)
         return name in self.laws.get(key, {})
 
-    async def _compute(self, session: Session, document: Document, key: str, name: str) -> None:
+    async def _compute(self, session: Connection, document: Document, key: str, name: str) -> None:
         request = {**session.request_for(document), "of": name}
         answer = await session.ask_worker("derivative", request)
         if answer is None:
