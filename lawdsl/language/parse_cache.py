@@ -60,7 +60,10 @@ class ParseCache:
                 return self._trees[key][0], []
             if (known := self._mistaken.get((name, text))) is not None:
                 return known[0], list(known[1])
-        document, mistakes = parse(text, name, self._known(name) if self.edited else None)
+        if self.edited:
+            document, mistakes = parse(text, name, self._known(name))
+        else:
+            document, mistakes = parse(text, name)
         if not mistakes:  # diagnostics show the name of the file, which another file does not share
             self._add(key, document, len(text))
         else:
