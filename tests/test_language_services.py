@@ -55,6 +55,19 @@ def test_each_word_has_its_part():
     }
 
 
+def test_words_are_those_of_the_text_wherever_their_line_stands():
+    for path in SHIPPED.values():
+        text = path.read_text(encoding="utf-8")
+        for word in words_of(text):
+            written = text[word.span.start : word.span.end]
+            assert word.text in (written, "".join(map(keywords.ascii_name, written.split())))
+    lines = words_of(f"# first\n{LAW}\n\n{LAW}").lines
+    half = len(lines) // 2
+    for one, other in zip(lines[:half], lines[half:], strict=True):
+        assert [(w.text, w.role) for w in one.words] == [(w.text, w.role) for w in other.words]
+        assert {w.line for w in other.words} == {lines.index(other)}
+
+
 def test_every_word_of_the_language_has_a_meaning():
     words = {*keywords.KEYWORDS, *keywords.LEADING, *keywords.PLACED, *keywords.PIECEWISE}
 

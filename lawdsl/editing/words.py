@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Span
+from lawdsl.core.diagnostics import Span, Text
 from lawdsl.core.losses import LOSSES
 from lawdsl.editing.document import tokens_of_text
 from lawdsl.language.ast_builder import span_of
@@ -24,9 +24,10 @@ from lawdsl.language.keywords import (
 )
 from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import with_types
+from lawdsl.language.parser import tokens_of, with_types
 from lawdsl.language.size_limits import MAX_BYTES
 
+MAX_REMEMBERED = 1000  # characters of a line whose words are kept
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
 OPENING = ("LPAR", "LSQB", "LBRACE")
 CLOSING = ("RPAR", "RSQB", "RBRACE")
@@ -136,9 +137,41 @@ def words_of(text: str) -> Words:
     )
     lines: list[Line] = []
     for line in logical_lines(tokens):
-        if line.tokens:
+        if not line.tokens:
+            continue
+        span = span_of(line.tokens)
+        short = span.end - span.start <= MAX_REMEMBERED
+        if short and all(token.type != "ILLEGAL" for token in line.tokens):
+            lines.append(_moved(_line_of(text[span.start : span.end]), span, len(lines)))
+        else:
             lines.append(words_of_line(line.tokens, len(lines)))
     return Words(tuple(lines), comments)
+
+
+@lru_cache(maxsize=2048)
+def _line_of(text: str) -> Line:
+    """The words of a line by itself: an edit leaves most lines as they are."""
+    tokens = tokens_of(Text("", text))[0]
+    return words_of_line([t for t in tokens if t.type not in ("COMMENT", "NEWLINE")])
+
+
+def _moved(line: Line, span: Span, number: int) -> Line:
+    """A line that was read by itself, at its place in a text."""
+    by = span.start
+    words = tuple(
+        Word(
+            Span(w.span.start + by, w.span.end + by),
+            w.text,
+            w.role,
+            w.declares,
+            w.of,
+            number,
+            w.alone,
+            w.indexed,
+        )
+        for w in line.words
+    )
+    return Line(line.keyword, words, span)
 
 
 def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:

@@ -12,7 +12,6 @@ from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Derivative
 
 MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are kept
-WAIT_SECONDS = 0.02  # for the worker, before an answer without the derivative
 
 
 class Connection(Protocol):
@@ -47,13 +46,14 @@ class Derivatives:
             return {}
         return self.laws.get(law_key(document.declarations, document), {})
 
-    async def ask(self, session: Connection, document: Document, name: str) -> bool:
+    async def ask(self, session: Connection, document: Document, name: str, seconds: float) -> bool:
         """Have a derivative computed, and wait a moment for it.
 
         Args:
             session: the connection.
             document: a law.
             name: with respect to what.
+            seconds: how long.
 
         Returns:
             Whether it is known now, or known not to be computable.
@@ -69,7 +69,7 @@ class Derivatives:
             )
             self.asked[key, name] = task
             task.add_done_callback(lambda _: self.asked.pop((key, name), None))
-        await asyncio.wait([self.asked[key, name]], timeout=WAIT_SECONDS)
+        await asyncio.wait([self.asked[key, name]], timeout=seconds)
         return name in self.laws.get(key, {})
 
     async def _compute(self, session: Connection, document: Document, key: str, name: str) -> None:

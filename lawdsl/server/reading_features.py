@@ -14,6 +14,7 @@ from lawdsl.server.session import Session
 from lawdsl.server.workspace import all_files, files_of, location
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
+WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
 COMPUTING = "its derivative is being computed"
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
@@ -55,6 +56,7 @@ async def hover_at(session: Session, params: types.HoverParams) -> types.Hover |
         params: the place.
     """
     uri = params.text_document.uri
+    edited = uri in session.documents.by_uri and session.documents.by_uri[uri].stale
     at = place(session, uri, params.position)
     if at is None:
         return None
@@ -63,7 +65,8 @@ async def hover_at(session: Session, params: types.HoverParams) -> types.Hover |
     if found is not None and found.derivative_of and document.declarations is not None:
         name = found.derivative_of
         if name not in session.derivatives.of(document):
-            known = await session.derivatives.ask(session, document, name)
+            seconds = 0.0 if edited else WAIT_SECONDS  # reading took its time
+            known = await session.derivatives.ask(session, document, name, seconds)
             found = _hover(session, uri, document, offset) if known else found
             blocks = found.blocks if found is not None else ()
             if found is not None and not known:
