@@ -108,6 +108,22 @@ def test_a_missing_derivative_is_asked_for(tmp_path: Path):
     assert not any(block.kind == "latex" for block in found.blocks)
 
 
+@pytest.mark.parametrize("every", [61, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_worker_differentiates_each_shipped_law(every: int):
+    wanted = [
+        (path, symbol)
+        for name, path in shipped().items()
+        for symbol in declarations(name)[0].symbols.values()
+        if symbol.kind in ("variable", "parameter", "let")
+    ]
+    for path, symbol in wanted[::every]:
+        text = path.read_text(encoding="utf-8")
+        request = {"text": text, "path": str(path), "name": str(path), "open": {}}
+        answer = derivative({**request, "of": symbol.name}, lambda part: None)
+        assert answer["text"].partition(" = ")[0].endswith(f"/∂{symbol.text}")
+        assert answer["latex"].startswith(r"\frac{\partial ")
+
+
 def test_a_parameter_has_its_published_value():
     text = SHIPPED["chinchilla"].read_text(encoding="utf-8")
     changed = words_shown(text.replace("A/N^", "|A/N^"), SHIPPED["chinchilla"])
