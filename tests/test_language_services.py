@@ -32,8 +32,10 @@ from lawdsl.editing.outline import Entry, folds, outline, ranges_around
 from lawdsl.editing.semantic_tokens import TYPES, semantic_tokens
 from lawdsl.editing.words import words_of
 from lawdsl.language import keywords
+from lawdsl.language.library import declarations, shipped
 from lawdsl.language.parse_cache import CACHE
 from lawdsl.proof.verdict import Verdict
+from lawdsl.server.tasks import derivative
 
 
 def test_each_word_has_its_part():
