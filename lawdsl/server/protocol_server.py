@@ -56,16 +56,18 @@ class Editor:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.refreshes = False
+        self.closed = False  # nothing is sent after the end, when the worker's last answers arrive
 
     def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
-        self.server.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, found, version)
-        )
+        if not self.closed:
+            self.server.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, found, version)
+            )
 
     def refresh_hints(self) -> None:
         """Ask the editor to request hints again, if it understands that."""
-        if self.refreshes:
+        if self.refreshes and not self.closed:
             self.server.workspace_inlay_hint_refresh(None)
 
 
@@ -96,6 +98,11 @@ def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session
     def initialized(params: types.InitializedParams) -> None:
         session.warm_up()
         _watch_files(server)
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(*_: object) -> None:
+        editor.closed = True
+        session.end()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:

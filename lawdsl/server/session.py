@@ -64,6 +64,7 @@ class Session:
         markdown: whether it shows Markdown beside words.
         snippets: whether it fills in the places of snippets.
         derivatives: of laws, for hovers.
+        over: whether the connection is at its end.
     """
 
     client: Client
@@ -77,6 +78,7 @@ class Session:
     markdown: bool = False
     snippets: bool = False
     derivatives: Derivatives = field(default_factory=Derivatives)
+    over: bool = False
     _timers: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _decider: asyncio.Task[None] | None = None
@@ -292,18 +294,20 @@ class Session:
 
         def show(part: dict[str, Any]) -> None:
             number = part["claim"]
-            claim = law.claims[number]
             verdict = verdict_of(part["verdict"])
             known.verdicts[claims[number]] = verdict
             if document.claims_of is read:
                 document.claims.verdicts[claims[number]] = verdict
                 document.claims.current.add(claims[number])
-                self._later("hints", "", HINT_DELAY, self._refresh, claim)
+                if ("hints", "") not in self._timers:  # others are shown together with this one
+                    self._later("hints", "", HINT_DELAY, self._refresh)
 
         request = {**self.request_for(read), "limits": list(self.limits), "known": plain}
         try:
             answer = await self.worker.ask("check", request, show)
         except WorkerLost as error:
+            if self.over:
+                return
             log.error("the claims of %s are not decided: %s", read.path, error)
             answer = {}
         if "fault" in answer:
@@ -354,7 +358,7 @@ class Session:
             if key in known.current
         ]
 
-    def _refresh(self, *_: object) -> None:
+    def _refresh(self) -> None:
         self.client.refresh_hints()
 
     # Timers and tasks
@@ -393,5 +397,7 @@ class Session:
                 log.error("claims are not decided: %s", error)
 
     def end(self) -> None:
-        """End the worker."""
+        """End the worker, and decide nothing more."""
+        self.over = True
+        self.waiting.clear()
         self.worker.end()

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 RETRY_SECONDS = 0.001  # until a cancellation is tried again, where it came in an unsuitable moment
+REPEAT_SECONDS = 0.05  # until it is tried again, where it may have been lost
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -79,9 +80,11 @@ def _cancel(state: _State, frame: FrameType | None) -> None:
 
     if state.current not in state.cancelled:
         return
-    if interruptible(frame) and not state.writing:
+    suitable = interruptible(frame) and not state.writing
+    # an exception raised inside a callback of the garbage collector is lost
+    signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS if suitable else RETRY_SECONDS)
+    if suitable:
         raise Cancelled
-    signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
 
 
 def _answer(

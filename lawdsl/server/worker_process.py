@@ -99,7 +99,7 @@ class WorkerProcess:
         self._timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._end_unresponsive)
 
     def _end_unresponsive(self) -> None:
-        log.info("the worker does not stop, and is replaced")
+        log.warning("the worker does not stop, and is replaced")
         self.end()
 
     def end(self) -> None:
