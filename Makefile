@@ -32,6 +32,7 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_figures.py
 	-$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/sizes.py
+	$(BIN)/python tests/benchmarks/language_server.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 

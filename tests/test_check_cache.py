@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from lawdsl.cli import cli
 from lawdsl.core import entry_cache
 from lawdsl.law.law import Law
-from lawdsl.proof import Check, check as checking
+from lawdsl.proof import Check, whole_check as checking
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LAW = """law half
@@ -43,13 +43,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the laws whose claims are decided."""
     names: list[str] = []
-    check = checking.check
+    check = checking.check_unknown
 
-    def counted(law: Law, **options: Any) -> Check:
+    def counted(law: Law, known: Any, **options: Any) -> Check:
         names.append(law.name)
-        return check(law, **options)
+        return check(law, known, **options)
 
-    monkeypatch.setattr(checking, "check", counted)
+    monkeypatch.setattr(checking, "check_unknown", counted)
     return names
 
 

@@ -27,6 +27,8 @@ ORDER = (
     "figures",
     "exporting",
     "reporting",
+    "editing",
+    "server",
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",
     "notebook_magic",

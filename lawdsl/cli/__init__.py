@@ -102,6 +102,7 @@ COMMANDS = (
     "collect",
     "doctor",
     "demo",
+    "lsp",
     "completion",
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""

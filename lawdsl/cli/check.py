@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -147,11 +146,8 @@ def check(
             for known in kept:
                 _show_kept(known, proofs=not quiet)
         return _finish_check(kept, interrupted=False, sarif=sarif, as_json=as_json)
-    from lawdsl.core.time_limit import TimeBudget
     from lawdsl.law.law import load
-    from lawdsl.proof.check import check as decide
-    from lawdsl.proof.check_cache import keep_check
-    from lawdsl.proof.identifiability import findings, freedom
+    from lawdsl.proof.whole_check import whole_check
 
     checks: list[Check] = []
     read = [changes.apply(load(name)) for name in laws]
@@ -168,23 +164,8 @@ def check(
                 _finish_check(done, interrupted=True, sarif=sarif, as_json=as_json)
 
         with on_interrupt(so_far), reporter.at_work(fitted=values is not None):
-            decided = decide(
-                law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=reporter
-            )
-            clock = TimeBudget(math.inf)
-            text = law.declarations.text
-            lost = freedom(law) if values is None else None
-            unidentifiable = [] if lost is None else findings(law, lost, text=text)
-            took = clock.spent()
-            whole = replace(
-                decided,
-                law=_title_of(law),
-                warnings=(*decided.warnings, *unidentifiable),
-                seconds=decided.seconds + took,
-                warning_seconds=decided.warning_seconds + took,
-            )
-            if as_written and lost is not None and lost.certain:
-                keep_check(law.declarations, limits, whole, time_limit)
+            decided = whole_check(law, limits, values=values, on_verdict=reporter, keep=as_written)
+            whole = replace(decided, law=_title_of(law))
             checks.append(_with_warnings(whole, () if number else of_units))
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
 

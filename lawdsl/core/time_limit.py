@@ -142,8 +142,15 @@ def unstruck(method: Method) -> Method:
     return method
 
 
+def interruptible(frame: FrameType | None) -> bool:
+    """Whether a signal handler may raise an exception at a frame: not in code that sets or removes a
+    limit.
+    """
+    return frame is None or frame.f_code not in _OWN
+
+
 def _raise_out_of_time(number: int, frame: FrameType | None) -> None:
-    if frame is None or frame.f_code not in _OWN:
+    if interruptible(frame):
         raise _TimerExpired
 
 

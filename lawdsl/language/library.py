@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +21,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.core.files import similar_file
 from lawdsl.language import size_limits, tree
 from lawdsl.language.keywords import did_you_mean, section_of_text
-from lawdsl.language.parse_cache import CACHE
+from lawdsl.language.parse_cache import CACHE, ParseCache
 from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.pipelines import resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
@@ -28,6 +29,36 @@ from lawdsl.language.resolver import resolve
 from lawdsl.language.symbols import Declarations, Find
 
 Resolved = TypeVar("Resolved")
+
+
+@dataclass(frozen=True)
+class OpenFiles:
+    """The files that an editor has open, whose texts there count instead of those on disk.
+
+    Attributes:
+        texts: resolved path -> text.
+        named: the paths at which laws were searched for, whether or not there is a file; the
+            readers add to it.
+        parsed: the cache of parsed texts.
+    """
+
+    texts: Mapping[Path, str] = field(default_factory=dict)
+    named: set[Path] = field(default_factory=set)
+    parsed: ParseCache = CACHE
+
+    def has(self, path: Path) -> bool:
+        """Whether there is a file of this path, open or on disk."""
+        self.named.add(path)
+        return _is_file(path) or bool(self.texts) and path.resolve() in self.texts
+
+    def read(self, path: Path) -> Text:
+        """The text of a file.
+
+        Raises:
+            LawdslError: a file on disk that cannot be read.
+        """
+        text = self.texts.get(path.resolve()) if self.texts else None
+        return read(path) if text is None else Text(str(path), text)
 
 
 def shipped_folder() -> Path:
@@ -83,8 +114,28 @@ def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
     Raises:
         LawdslError: with every mistake in the text.
     """
-    readers = {"law": declared, "question": declared_question, "pipeline": declared_pipeline}
-    return readers[section_of_text(text.text)](text, folder)[1]
+    return declared_section(text, folder)[1]
+
+
+def declared_section(
+    text: Text, folder: Path, opened: OpenFiles | None = None
+) -> tuple[Declarations | Question | Pipeline, list[Diagnostic]]:
+    """Resolve whatever a text declares, with its warnings.
+
+    Args:
+        text: the text of a law, a question or a pipeline.
+        folder: where the laws that it names are searched for first.
+        opened: files that are open in an editor.
+
+    Raises:
+        LawdslError: with every mistake in the text.
+    """
+    section = section_of_text(text.text)
+    if section == "question":
+        return declared_question(text, folder, opened)
+    if section == "pipeline":
+        return declared_pipeline(text, folder, opened)
+    return declared(text, folder, opened)
 
 
 OTHER_FILES = {
@@ -230,57 +281,78 @@ def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
     """
     path = locate(name_or_path, "question")
     resolved, warned = declared_question(read(path), path.parent)
-    stem = path.name.removesuffix(".law")
-    if resolved.name.rpartition(".")[2] != stem:
-        message = f"the file of the question `{resolved.name}` is called {path.name}"
-        help = f"ask by the file, `lawdsl solve {path}`, or give file and question one name"
-        file_name = resolved.text.name
-        warned = [*warned, Diagnostic("L0340", message, "warning", place=file_name, help=help)]
-    return resolved, warned
+    return resolved, [*warned, *warnings_of_file_name(resolved, path)]
 
 
-def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:
+def warnings_of_file_name(question: Question, path: Path) -> list[Diagnostic]:
+    """A warning if the file of a question has another name than the question.
+
+    Args:
+        question: the question.
+        path: its file.
+    """
+    if question.name.rpartition(".")[2] == path.name.removesuffix(".law"):
+        return []
+    message = f"the file of the question `{question.name}` is called {path.name}"
+    help = f"ask by the file, `lawdsl solve {path}`, or give file and question one name"
+    return [Diagnostic("L0340", message, "warning", place=question.text.name, help=help)]
+
+
+def declared_pipeline(
+    text: Text, folder: Path, opened: OpenFiles | None = None
+) -> tuple[Pipeline, list[Diagnostic]]:
     """Resolve the pipeline in a text, with its warnings.
 
     Args:
         text: the text of the file.
         folder: where the laws of its steps are searched for first.
+        opened: files that are open in an editor.
 
     Raises:
         LawdslError: with every mistake in the text.
     """
-    resolve = partial(resolve_pipeline, find_question=partial(_question_of, folder=folder))
-    return _declared(text, folder, resolve)
+    opened = OpenFiles() if opened is None else opened
+    resolve = partial(
+        resolve_pipeline, find_question=partial(_question_of, folder=folder, opened=opened)
+    )
+    return _declared(text, folder, resolve, opened)
 
 
-def _question_of(name: str, folder: Path) -> Question | None:
+def _question_of(name: str, folder: Path, opened: OpenFiles) -> Question | None:
     """The question that a pipeline names: beside its file, or shipped; None for anything else."""
-    path = next(_LawLoader(folder)._candidates(name), None) or _files().get(name)
-    if path is None or section_of(path) != "question":
+    path = next(_LawLoader(folder, opened)._candidates(name), None) or _files().get(name)
+    if path is None:
         return None
-    return declared_question(read(path), path.parent)[0]
+    text = opened.read(path)
+    if section_of_text(text.text) != "question":
+        return None
+    return declared_question(text, path.parent, opened)[0]
 
 
-def declared_question(text: Text, folder: Path) -> tuple[Question, list[Diagnostic]]:
+def declared_question(
+    text: Text, folder: Path, opened: OpenFiles | None = None
+) -> tuple[Question, list[Diagnostic]]:
     """Resolve the question in a text, with its warnings.
 
     Args:
         text: the text of the file.
         folder: where the laws that it uses are searched for first.
+        opened: files that are open in an editor.
 
     Raises:
         LawdslError: with every mistake in the text.
     """
-    return _declared(text, folder, resolve_question)
+    return _declared(text, folder, resolve_question, opened)
 
 
 def _declared(
     text: Text,
     folder: Path,
     resolved: Callable[[tree.SyntaxTree, Text, Find], tuple[Resolved | None, list[Diagnostic]]],
+    opened: OpenFiles | None,
 ) -> tuple[Resolved, list[Diagnostic]]:
-    reading = _LawLoader(folder)
-    document, mistakes = CACHE.parse(text.text, text.name)
+    reading = _LawLoader(folder, opened)
+    document, mistakes = reading.opened.parsed.parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
     section, more = resolved(document, text, lambda name: reading.find(name, ()))
     return _without_errors(section, [*mistakes, *_not_caused(more, mistakes)])
@@ -302,31 +374,49 @@ def _without_errors(
     return section, diagnostics
 
 
-def declared(text: Text, folder: Path) -> tuple[Declarations, list[Diagnostic]]:
+def declared(
+    text: Text, folder: Path, opened: OpenFiles | None = None
+) -> tuple[Declarations, list[Diagnostic]]:
     """Resolve the law in a text, with its warnings.
 
     Args:
         text: the text of the file.
         folder: where the laws that it names are searched for first.
+        opened: files that are open in an editor.
 
     Raises:
         LawdslError: with every mistake in the text.
     """
-    return _LawLoader(folder).resolve(text, ())
+    return _LawLoader(folder, opened).resolve(text, ())
+
+
+def file_named(name: str, folder: Path, opened: OpenFiles | None = None) -> Path | None:
+    """The file of the law, question or pipeline that a file names; None where there is none.
+
+    Args:
+        name: its dotted name.
+        folder: the folder of the file that names it, which is searched first.
+        opened: files that are open in an editor.
+    """
+    try:
+        return next(_LawLoader(folder, opened)._candidates(name), None) or _files().get(name)
+    except LawdslError:
+        return None
 
 
 class _LawLoader:
     """One reading of a law and of all laws it is built on."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, opened: OpenFiles | None = None) -> None:
         self.folder = folder
+        self.opened = OpenFiles() if opened is None else opened
         self.shipped = shipped()
         self.done: dict[str, Declarations] = {}
         self.characters = 0
 
     def resolve(self, text: Text, path: tuple[str, ...]) -> tuple[Declarations, list[Diagnostic]]:
         """The law in a text; `path` are the laws that are being read, each named in the next."""
-        document, mistakes = CACHE.parse(text.text, text.name)
+        document, mistakes = self.opened.parsed.parse(text.text, text.name)
         text = Text(text.name, text.text.removeprefix("\ufeff"))
         header = next((s.name for s in document.statements if isinstance(s, tree.Section)), "")
         if path and header and header != path[-1]:
@@ -354,7 +444,7 @@ class _LawLoader:
                 elif name.endswith(".json"):
                     help = "name the law here; fits are given on the command line: NAME=FIT.json"
                 raise LawdslError(Diagnostic("L0310", f"unknown law `{name}`", help=help))
-            text = read(file)
+            text = self.opened.read(file)
             self.characters += len(text.text)
             if (
                 len(self.done) >= size_limits.MAX_FILES
@@ -369,7 +459,7 @@ class _LawLoader:
 
     def _candidates(self, name: str) -> Iterator[Path]:
         beside = self.folder.joinpath(*name.split(".")).with_suffix(".law")
-        if _is_file(beside):
+        if self.opened.has(beside):
             root = self.folder.resolve()
             # a file from somebody else must not read others through a symbolic link
             if not beside.resolve().is_relative_to(root):

@@ -25,6 +25,7 @@ from lawdsl.language import parser_tables, size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
+from lawdsl.language.known_lines import KnownLines, known_statement, remember
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.tree import (
     Definition,
@@ -70,12 +71,16 @@ def _lexer() -> BasicLexer:
     return BasicLexer(configuration)
 
 
-def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]]:
+def parse(
+    text: str, name: str = "<text>", known: KnownLines | None = None
+) -> tuple[SyntaxTree, list[Diagnostic]]:
     """Parse a `.law` file.
 
     Args:
         text: the file's text; a byte order mark is dropped.
         name: under which the file is shown in messages.
+        known: the lines of a version before, which need not be parsed again; it is changed to the
+            lines of this version.
 
     Returns:
         The statements that could be read, and a diagnostic for each mistake.
@@ -83,17 +88,25 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
     source = Text(name, text.removeprefix("\ufeff"))
     if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.MAX_BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
-    tokens, diagnostics = _tokens_of(source)
+    tokens, diagnostics = tokens_of(source)
     if len(tokens) > size_limits.MAX_TOKENS:
         return _TOO_LARGE, [
             too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
         ]
     lines = []
+    before = dict(known) if known is not None else {}
+    if known is not None:
+        known.clear()
     unread_names: set[str] = set()
     for line in logical_lines(tokens):
         statement = None
         if line.tokens:
-            statement, mistakes = _statement(line, source)
+            statement = known_statement(before, line, source)
+            mistakes: list[Diagnostic] = []
+            if statement is None:
+                statement, mistakes = _statement(line, source)
+            if known is not None and statement is not None and not mistakes:
+                remember(known, line, source, statement)
             meant = None if statement is not None else _whole_line(line, source)
             if meant is not None:
                 explained_span, mistakes = meant
@@ -205,8 +218,12 @@ def too_many(source: Text) -> Diagnostic:
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
 
-def _tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
-    """The file's words, comments and line ends; what no terminal matches becomes a message."""
+def tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
+    """The words, comments and line ends of a file, and messages about what no terminal matches.
+
+    Args:
+        source: the file. Beyond the limits on its size, the rest is not read.
+    """
     words: list[Token] = []
     diagnostics: list[Diagnostic] = []
     unreadable = 0  # offset up to which what stands there has its message
@@ -383,6 +400,21 @@ def leads(tokens: Sequence[Token]) -> bool:
     if tokens[0].value not in LEADING:
         return False
     return len(tokens) == 1 or tokens[1].value not in ("=", "[", "(")
+
+
+def accepted_after(tokens: Sequence[Token]) -> set[str]:
+    """The terminals that may follow the beginning of a line, `$END` among them where it may end.
+
+    Args:
+        tokens: its words, with their types.
+
+    Returns:
+        The terminals; none for a beginning of no statement.
+    """
+    try:
+        return _accepted(tokens, tokens[-1] if tokens else None)
+    except UnexpectedToken:
+        return set()
 
 
 def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:

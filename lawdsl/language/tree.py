@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any, TypeVar
 
+from lawdsl.core.diagnostics import Span
 from lawdsl.language.formula_tree import (
     NOWHERE as NOWHERE,
     Aggregate as Aggregate,
@@ -28,6 +30,8 @@ from lawdsl.language.formula_tree import (
     name_of as name_of,
     with_parts as with_parts,
 )
+
+AnyNode = TypeVar("AnyNode", bound=Node)
 
 # Domains and units
 
@@ -420,14 +424,22 @@ class SyntaxTree:
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
     nodes: list[Node] = []
-    stack = [getattr(node, name) for name in reversed(_parts(type(node)))]  # type: ignore[arg-type]
-    while stack:
-        part = stack.pop()
+    for name in _parts(type(node)):  # type: ignore[arg-type]
+        part = getattr(node, name)
         if isinstance(part, Node):
             nodes.append(part)
         elif isinstance(part, tuple):
-            stack += reversed(part)
+            _add_nodes(part, nodes)
     return nodes
+
+
+def _add_nodes(parts: tuple[object, ...], nodes: list[Node]) -> None:
+    """Add the records of a tuple, and of the tuples in it, which are a few levels deep."""
+    for part in parts:
+        if isinstance(part, Node):
+            nodes.append(part)
+        elif isinstance(part, tuple):
+            _add_nodes(part, nodes)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -439,8 +451,44 @@ def walk(node: Node) -> Iterator[Node]:
         stack += reversed(children(top))
 
 
+def moved(node: AnyNode, by: int) -> AnyNode:
+    """The record as if it stood further down in its text.
+
+    Args:
+        node: the record.
+        by: by how many characters; negative for further up.
+    """
+    if by == 0:
+        return node
+    parts = _parts(type(node))  # type: ignore[arg-type]
+    values = {}
+    for name in _all_fields(type(node)):  # type: ignore[arg-type]
+        value = getattr(node, name)
+        values[name] = _moved_part(value, by) if name in parts else value
+    if node.span is not NOWHERE and node.span != NOWHERE:
+        values["span"] = Span(node.span.start + by, node.span.end + by)
+    return type(node)(**values)
+
+
+def _moved_part(part: Any, by: int) -> Any:
+    if isinstance(part, Node):
+        return moved(part, by)
+    return tuple(_moved_part(p, by) for p in part) if isinstance(part, tuple) else part
+
+
+@cache
+def _all_fields(kind: type) -> tuple[str, ...]:
+    return tuple(spec.name for spec in fields(kind))
+
+
 @cache
 def _parts(kind: type) -> tuple[str, ...]:
     """The fields of a kind of record in which other records may be."""
     plain = ("span", "text", "subscripts")
-    return tuple(spec.name for spec in fields(kind) if spec.name not in plain)
+    return tuple(
+        spec.name for spec in fields(kind) if spec.name not in plain and spec.type not in PLAIN
+    )
+
+
+PLAIN = ("str", "str | None", "int", "bool", "tuple[str, ...]")
+"""Types of fields, as they are written, in which no records are."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, Span
@@ -51,14 +52,38 @@ def check(
         LawdslError: a law that cannot be read, or a value for a name that is not a parameter.
     """
     law = law if isinstance(law, Law) else load(law)
+    return check_unknown(
+        law, (), values=values, seconds=seconds, total=total, on_verdict=on_verdict
+    )
+
+
+def check_unknown(
+    law: Law,
+    known: Sequence[Verdict | None],
+    *,
+    values: Mapping[str, float] | None = None,
+    seconds: float = CLAIM_SECONDS,
+    total: float | None = None,
+    on_verdict: Callable[[Verdict], None] | None = None,
+) -> Check:
+    """As `check`, without the claims whose verdicts are known.
+
+    Args:
+        law: the law.
+        known: the known verdicts, None for the other claims, in their order; empty for none.
+        values: as for `check`, like the following.
+        seconds: CPU time (s) per claim.
+        total: CPU time (s) for the law.
+        on_verdict: called with each verdict, known ones included.
+    """
     law = law.at(**values) if values is not None else law
     law = law.built()  # one too involved is refused, claims or not
     total = max(TOTAL_SECONDS, seconds) if total is None else total
     clock = TimeBudget(total)
     verdicts = []
     defined = ProvedParts()
-    for claim in law.claims:
-        verdict = _decided(law, claim, seconds, clock, defined)
+    for claim, before in zip_longest(law.claims, known[: len(law.claims)]):
+        verdict = before or _decided(law, claim, seconds, clock, defined)
         if values is not None and verdict.verdict in ("proved", "inside"):
             verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)

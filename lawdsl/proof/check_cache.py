@@ -45,9 +45,10 @@ def kept_check(law: Declarations, limits: Sequence[float | None]) -> Check | Non
         entry = CACHE.read(_key(law, limits))
         if entry is not None:
             texts = _texts(law)
-            claims = tuple(_verdict(part) for part in entry["claims"])
-            if len(claims) == len(law.claims):
-                warnings = tuple(_diagnostic(part, texts) for part in entry["warnings"])
+            claims = tuple(verdict_of(part) for part in entry["claims"])
+            decided = all(verdict.verdict in DECIDED for verdict in claims)
+            if decided and len(claims) == len(law.claims):
+                warnings = tuple(diagnostic_of(part, texts) for part in entry["warnings"])
                 times = float(entry["seconds"]), float(entry["warning_seconds"])
                 return Check(law.name, str(entry["digest"]), claims, warnings, *times)
     return None
@@ -74,11 +75,8 @@ def keep_check(
     if any(d.text is not None and texts.get(d.text.name) != d.text for d in decided.warnings):
         return
     entry = {
-        "claims": [
-            {f.name: getattr(v, f.name) for f in fields(v) if f.name not in LOST}
-            for v in decided.claims
-        ],
-        "warnings": [_plain(d) for d in decided.warnings],
+        "claims": [plain_verdict(v) for v in decided.claims],
+        "warnings": [plain_diagnostic(d) for d in decided.warnings],
         "digest": decided.digest,
         "seconds": decided.seconds,
         "warning_seconds": decided.warning_seconds,
@@ -97,14 +95,26 @@ def _texts(law: Declarations) -> dict[str, Text]:
     return {part.text.name: part.text for part in (law, *law.laws.values())}
 
 
-def _verdict(part: Mapping[str, Any]) -> Verdict:
+def plain_verdict(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as plain data, but for what figures alone need.
+
+    Args:
+        verdict: the verdict.
+    """
+    return {f.name: getattr(verdict, f.name) for f in fields(verdict) if f.name not in LOST}
+
+
+def verdict_of(part: Mapping[str, Any]) -> Verdict:
     """A verdict from plain data.
+
+    Args:
+        part: the result of `plain_verdict`, also after JSON.
 
     Raises:
         One of `DAMAGED`.
     """
     place = part["place"]
-    verdict = Verdict(
+    return Verdict(
         **{
             **part,
             "proof": tuple(map(str, part["proof"])),
@@ -113,12 +123,14 @@ def _verdict(part: Mapping[str, Any]) -> Verdict:
             "place": None if place is None else (str(place[0]), int(place[1])),
         }
     )
-    if verdict.verdict not in DECIDED:
-        raise ValueError(verdict.verdict)
-    return verdict
 
 
-def _plain(d: Diagnostic) -> dict[str, Any]:
+def plain_diagnostic(d: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as plain data, but for its edits.
+
+    Args:
+        d: the diagnostic.
+    """
     return {
         "code": d.code,
         "message": d.message,
@@ -132,8 +144,12 @@ def _plain(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _diagnostic(part: Mapping[str, Any], texts: Mapping[str, Text]) -> Diagnostic:
+def diagnostic_of(part: Mapping[str, Any], texts: Mapping[str, Text]) -> Diagnostic:
     """A diagnostic from plain data.
+
+    Args:
+        part: the result of `plain_diagnostic`, also after JSON.
+        texts: name of a file -> its text.
 
     Raises:
         One of `DAMAGED`.

@@ -42,7 +42,12 @@ def sarif(
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def verdict_message(verdict: Verdict) -> str:
+    """How an unexpected verdict differs from the expected one, and its evidence.
+
+    Args:
+        verdict: the verdict.
+    """
     sentences = [f"`{verdict.claim}` is {verdict.word}, not {verdict.expect}"]
     if verdict.condition is not None:
         sentences.append(f"it holds {'exactly ' if verdict.exact else ''}where {verdict.condition}")
@@ -52,8 +57,12 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         sentences.append(f"at {witness}: {verdict.value}" if witness else str(verdict.value))
     elif verdict.blame is not None:
         sentences.append(verdict.blame)
+    return "; ".join(sentences)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
     level = LEVELS.get(verdict.verdict, "error")
-    return _result(f"claim-{verdict.verdict}", level, "; ".join(sentences), verdict.place)
+    return _result(f"claim-{verdict.verdict}", level, verdict_message(verdict), verdict.place)
 
 
 def _diagnostic(d: Diagnostic) -> dict[str, Any]:

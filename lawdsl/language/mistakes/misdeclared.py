@@ -34,6 +34,8 @@ def corrected(scope: Scope, body: Body, *, extends: bool) -> list[Statement]:
     statements = _without_declared_output(scope, _parts_without_let(scope, body))
     if not extends and not scope.unread_names:
         statements = _equation_with_keyword(scope, statements)
+    if not any(isinstance(s, tree.Index) for s in statements):
+        return statements
     statements = [_with_spelled_subscripts(scope, s, statements) for s in statements]
     return [_with_used_subscripts(scope, s, statements) for s in statements]
 

@@ -1,0 +1,1 @@
+"""What an editor asks about a `.law` file, as functions of its text."""

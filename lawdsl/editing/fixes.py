@@ -1,0 +1,71 @@
+"""The corrections that messages carry -> edits of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from os.path import commonprefix
+
+from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
+from lawdsl.editing.document import Document
+from lawdsl.language.fixes import fix_text
+from lawdsl.language.library import OpenFiles, declared_section
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The edits that correct one mistake, and what they do, in words."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    diagnostic: Diagnostic
+
+
+def corrections(
+    document: Document, span: Span, further: Iterable[Diagnostic] = ()
+) -> Iterator[Correction]:
+    """The corrections of the mistakes in a part of a document.
+
+    Args:
+        document: the document.
+        span: the part; an empty one is a place between two characters.
+        further: further messages about this version, such as warnings about its claims.
+    """
+    for d in (*document.diagnostics, *further):
+        of_this = d.text is not None and d.text.text == document.text
+        touched = d.span is not None and d.span.start <= span.end and span.start <= d.span.end
+        if d.edits and of_this and touched:
+            yield Correction(d.help or d.message, d.edits, d)
+
+
+def all_corrected(document: Document, opened: OpenFiles) -> Edit | None:
+    """One edit with all corrections, also of mistakes that others hid; None if there are none.
+
+    Args:
+        document: the document.
+        opened: the texts of open files.
+    """
+
+    def read(text: Text) -> list[Diagnostic]:
+        return declared_section(text, document.path.parent, opened)[1]
+
+    if not any(d.edits for d in document.diagnostics):
+        return None
+    result = fix_text(document.source, read)
+    return changed_part(document.text, result.text.text) if result.fixed else None
+
+
+def changed_part(before: str, after: str) -> Edit | None:
+    """The edit that makes one text of another: the part between their common ends.
+
+    Args:
+        before: a text.
+        after: the text that it becomes.
+    """
+    if before == after:
+        return None
+    start = len(commonprefix((before, after)))
+    rest = min(len(before), len(after)) - start
+    end = len(commonprefix((before[::-1], after[::-1])))
+    end = min(end, rest)
+    return Edit(Span(start, len(before) - end), after[start : len(after) - end])

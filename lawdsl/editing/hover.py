@@ -1,0 +1,292 @@
+"""A place in a document -> what the editor shows about the word there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from lawdsl.core.diagnostics import Diagnostic, Span, printable
+from lawdsl.editing.claims import require_lines
+from lawdsl.editing.document import Document
+from lawdsl.editing.fitted_values import fitted_value
+from lawdsl.editing.meanings import (
+    CONSTANTS,
+    KEYWORDS,
+    OPTIONS,
+    VERDICTS,
+    function_meaning,
+    unit_meaning,
+)
+from lawdsl.editing.names import File, Files, Target
+from lawdsl.editing.verdict_hints import STALE, verdict_details
+from lawdsl.editing.words import Word
+from lawdsl.language import tree
+from lawdsl.language.label_texts import with_subscripts
+from lawdsl.language.latex import formula_latex, latex_names
+from lawdsl.language.library import ships
+from lawdsl.language.printer import print_formula, print_items, print_statement, print_unit
+from lawdsl.law.published_values import PUBLISHED
+from lawdsl.messages.table import MESSAGES
+from lawdsl.proof.verdict import Verdict
+
+MAX_FORMULA = 1500  # characters of a formula that is shown
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of an answer.
+
+    Attributes:
+        kind: text, or code in the language, or latex.
+        text: the content, as it is: nothing is escaped.
+    """
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """The exact partial derivative of a law.
+
+    Attributes:
+        name: with respect to what.
+        text: in the syntax of the language.
+        latex: as LaTeX.
+    """
+
+    name: str
+    text: str
+    latex: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known about a document besides its text.
+
+    Attributes:
+        verdict_of: words of a `require` line -> the last verdict on it, None without one, and whether
+            it is about the present text.
+        derivatives: name -> the derivative of the law with respect to it.
+        further: further messages, such as warnings about claims.
+    """
+
+    verdict_of: Callable[[str], tuple[Verdict | None, bool]] = lambda words: (None, False)
+    derivatives: Mapping[str, Derivative] = field(default_factory=dict)
+    further: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hover:
+    """What is shown about a word.
+
+    Attributes:
+        span: the place of the word.
+        blocks: what is shown, from top to bottom.
+        derivative_of: a name whose derivative is not known yet, and would be shown; empty for none.
+    """
+
+    span: Span
+    blocks: tuple[Block, ...]
+    derivative_of: str = ""
+
+
+def file_of(document: Document) -> File:
+    """A document as a file among others.
+
+    Args:
+        document: the document.
+    """
+    return File(document.path, document.text, document.path.parent)
+
+
+def hover(document: Document, offset: int, files: Files, known: Known) -> Hover | None:
+    """What is known about the word at an offset; None where there is nothing to say.
+
+    Args:
+        document: the document, in any state.
+        offset: the place.
+        files: how files find each other.
+        known: what is known besides the text.
+    """
+    file = file_of(document)
+    word = file.words.at(offset)
+    if word is None or word.role == "comment":
+        return None
+    target = files.resolve(word, file)
+    wanted = ""
+    if target is not None and target.kind == "law":
+        blocks = list(_about_law(target, files))
+    elif target is not None:
+        blocks = list(_about_name(target, file, files))
+        if file.section == "law" and target.kind in ("variable", "parameter", "let"):
+            derivative = known.derivatives.get(target.name)
+            blocks += _about_derivative(derivative) if derivative else ()
+            wanted = "" if derivative else target.name
+        blocks += _values(target, file)
+    else:
+        blocks = list(_about_word(word))
+    blocks += _about_claim(document, word, known)
+    for d in (*document.diagnostics, *known.further):
+        if d.span is not None and d.span.start <= offset <= d.span.end and d.code in MESSAGES:
+            message = MESSAGES[d.code]
+            blocks.append(Block("text", f"{d.code}, {message.title}: {message.meaning}"))
+    return Hover(word.span, tuple(blocks), wanted) if blocks else None
+
+
+def _about_word(word: Word) -> Iterator[Block]:
+    """A word of the language itself."""
+    if word.role == "function":
+        call, meaning = function_meaning(word.text)
+        yield Block("code", call)
+        yield Block("text", meaning)
+        return
+    if word.role == "unit":
+        meaning_of_unit = unit_meaning(word.text)
+        if meaning_of_unit:
+            yield Block("text", f"{word.text}: {meaning_of_unit}")
+        return
+    tables = {"keyword": KEYWORDS, "constant": CONSTANTS, "verdict": VERDICTS, "option": OPTIONS}
+    meaning = tables.get(word.role, {}).get(word.text, "")
+    if meaning:
+        yield Block("text", f"{word.text}: {meaning}")
+    elif word.role == "column":
+        yield Block("text", f"{word.text}: a column of the table")
+    elif word.role == "argument":
+        yield Block("text", f"{word.text}: a column along which the output is read")
+
+
+def _statements(file: File, files: Files) -> tuple[tree.Statement, ...]:
+    return files.opened.parsed.parse(file.text, str(file.path))[0].statements
+
+
+def _about_law(target: Target, files: Files) -> Iterator[Block]:
+    """Title, sources and formula of a law; what a question or pipeline is for."""
+    statements = _statements(target.file, files)
+    header = next((s for s in statements if isinstance(s, tree.Section)), None)
+    yield Block("code", f"{header.kind if header else 'law'} {target.name}")
+    if header is not None and header.title:
+        yield Block("text", printable(header.title))
+    definitions = [s for s in statements if isinstance(s, tree.Definition)]
+    law = next((s for s in definitions if s.kind == "output"), None)
+    if law is not None:
+        yield from _equation(law, statements)
+    for statement in statements:
+        if isinstance(statement, (tree.Minimize, tree.Maximize)) and law is None:
+            yield Block("code", print_statement(statement)[:MAX_FORMULA])
+    sources = [s.text for s in statements if isinstance(s, tree.SourceNode)]
+    if sources:
+        yield Block("text", printable("; ".join(sources)))
+    where = "comes with lawdsl" if target.file.ships else target.file.path.name
+    yield Block("text", where)
+
+
+def _equation(law: tree.Definition, statements: tuple[tree.Statement, ...]) -> Iterator[Block]:
+    name = with_subscripts(law.name, law.subscripts)
+    text = f"{name} = {print_formula(law.formula)}"
+    if len(text) > MAX_FORMULA:
+        return
+    yield Block("code", text)
+    declared = [name]
+    for statement in statements:
+        if isinstance(statement, tree.Declaration):
+            declared += [with_subscripts(i.name, i.subscripts) for i in statement.items]
+        elif isinstance(statement, tree.Definition) and statement is not law:
+            declared.append(with_subscripts(statement.name, statement.subscripts))
+    names = latex_names(declared)
+    yield Block("latex", f"{names(name)} = {formula_latex(law.formula, names)}")
+
+
+def _about_name(target: Target, file: File, files: Files) -> Iterator[Block]:
+    """Declaration, unit and description of a name."""
+    statement, code, doc, unit = _declaration(target, files)
+    yield Block("code", code[:MAX_FORMULA])
+    if doc:
+        yield Block("text", printable(doc))
+    if unit is not None:
+        meanings = [f"{n}: {m}" for n, _ in unit.factors if (m := unit_meaning(n))]
+        if meanings:
+            yield Block("text", "; ".join(meanings))
+    if target.kind == "output" and isinstance(statement, tree.Definition):
+        yield from list(_equation(statement, _statements(target.file, files)))[1:]
+    if target.kind == "use":
+        law = files.called(target.name, file)
+        if law is not None:
+            yield from _about_law(Target(law, file.uses[target.name], "law", target.span), files)
+    if target.file.path != file.path:
+        where = "comes with lawdsl" if target.file.ships else "is another file"
+        yield Block("text", f"declared in {target.file.path.name}, which {where}")
+
+
+def _declaration(
+    target: Target, files: Files
+) -> tuple[tree.Statement | None, str, str | None, tree.UnitOf | None]:
+    """The statement that declares a name, what is shown of it, its description and its unit."""
+    name = target.name
+    for statement in _statements(target.file, files):
+        if isinstance(statement, tree.Declaration):
+            for item in statement.items:
+                if item.name == name:
+                    unit = f"  unit {print_unit(statement.unit)}" if statement.unit else ""
+                    bounds = [i for i in statement.items if i.name == name]
+                    code = f"{statement.kind} {print_items(bounds)}{unit}"
+                    return statement, code, statement.doc, statement.unit
+        elif isinstance(statement, tree.Definition) and statement.name == name:
+            code = print_statement(replace(statement, doc=None))
+            return statement, code, statement.doc, statement.unit
+        elif isinstance(statement, (tree.Index, tree.Uses)) and name in statement.names:
+            return statement, print_statement(statement), None, None
+        elif isinstance(statement, (tree.StepNode, tree.KeepNode)) and statement.name == name:
+            return statement, print_statement(statement), None, None
+        elif isinstance(statement, tree.Index) and target.kind == "label":
+            if isinstance(statement.over, tree.ListedNode) and name in statement.over.labels:
+                return statement, print_statement(statement), None, None
+    return None, f"{target.kind} {name}", None, None
+
+
+def _about_derivative(derivative: Derivative) -> list[Block]:
+    blocks = [Block("code", derivative.text), Block("latex", derivative.latex)]
+    return [b for b in blocks if 0 < len(b.text) <= 2 * MAX_FORMULA]
+
+
+def _values(target: Target, file: File) -> Iterator[Block]:
+    """Published and fitted values of a parameter."""
+    if target.kind != "parameter":
+        return
+    name = _law_name(target.file)
+    published = PUBLISHED.get(name)
+    if published is not None and target.name in published.values:
+        if ships(name, target.file.text):
+            value, error = published.values[target.name]
+            deviation = "" if error is None else f" ± {error:g}"
+            text = f"published for {name}: {value:g}{deviation} ({published.source})"
+            yield Block("text", text)
+    fit = fitted_value(_law_name(file), file.text, file.path.parent, target.name)
+    if fit is not None:
+        deviation = "" if fit.error is None else f" ± {fit.error:.2g}"
+        text = f"fitted: {fit.value:.6g}{deviation}, in {printable(fit.file)}"
+        text += f", which is {fit.verdict}" if fit.verdict in ("caution", "not trusted") else ""
+        text += "" if fit.same_text else ", of another version of the law"
+        yield Block("text", text)
+
+
+def _law_name(file: File) -> str:
+    return next((w.text for w in file.words if w.role == "header"), "")
+
+
+def _about_claim(document: Document, word: Word, known: Known) -> Iterator[Block]:
+    """The verdict on the claim of a line, for its words that are not names."""
+    if word.role not in ("keyword", "symbol", "verdict", "number"):
+        return
+    for line in require_lines(document):
+        begins = document.text.rfind("\n", 0, line.span.start) + 1
+        if not begins <= word.span.start <= line.span.end:
+            continue
+        verdict, current = known.verdict_of(line.words)
+        if verdict is None:
+            continue
+        details = verdict_details(verdict)
+        if not current:
+            details[0] += f" ({STALE})"
+        for detail in details:
+            yield Block("text", detail)

@@ -1,0 +1,249 @@
+"""Words of files -> what each names: a declaration here, in a law that this one extends, or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from lawdsl.core.diagnostics import LawdslError, Span
+from lawdsl.editing.words import Word, Words, header_of, words_of
+from lawdsl.language.keywords import section_of_text
+from lawdsl.language.library import OpenFiles, file_named, shipped_folder
+
+MAX_EXTENDED = 20  # laws, each extending the next
+
+
+@dataclass(frozen=True)
+class File:
+    """A `.law` file as text, whatever state it is in.
+
+    Attributes:
+        path: its path.
+        text: its text, without a byte order mark.
+        folder: where the laws that it names are searched for first.
+    """
+
+    path: Path
+    text: str
+    folder: Path
+
+    @property
+    def words(self) -> Words:
+        """Its words."""
+        return words_of(self.text)
+
+    @cached_property
+    def section(self) -> str:
+        """law, question or pipeline."""
+        return section_of_text(self.text)
+
+    @cached_property
+    def declared(self) -> Mapping[str, Word]:
+        """Name -> the word that declares it."""
+        found: dict[str, Word] = {}
+        for word in self.words:
+            if word.declares:
+                found.setdefault(word.text, word)
+        return found
+
+    @cached_property
+    def extended(self) -> str:
+        """The name of the law that it extends; empty for none."""
+        for line in self.words.lines:
+            if line.keyword == "extends":
+                return next((w.text for w in line.words if w.role == "law"), "")
+        return ""
+
+    @cached_property
+    def uses(self) -> Mapping[str, str]:
+        """Name -> the law that it stands for a fit of, in a question."""
+        found: dict[str, str] = {}
+        for line in self.words.lines:
+            if line.keyword == "uses":
+                law = next((w.text for w in line.words if w.role == "law"), "")
+                found |= {w.text: law for w in line.words if w.declares}
+        return found
+
+    @cached_property
+    def steps(self) -> tuple[str, ...]:
+        """The laws and questions of the steps of a pipeline."""
+        lines = (line for line in self.words.lines if line.keyword == "step")
+        return tuple(w.text for line in lines for w in line.words if w.role == "law")
+
+    @property
+    def ships(self) -> bool:
+        """Whether it comes with the tool."""
+        return self.path.resolve().is_relative_to(shipped_folder().resolve())
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a word names.
+
+    Attributes:
+        file: the file that declares it.
+        name: the name there.
+        kind: as in `Symbol.kind`, or index, given, unknown, use, step, law, label, set.
+        span: the place of the declaration.
+    """
+
+    file: File
+    name: str
+    kind: str
+    span: Span
+
+    @property
+    def key(self) -> tuple[Path, str, bool]:
+        """The same for all words that name it: a law and what it declares may share a name."""
+        return self.file.path, self.name, self.kind == "law"
+
+
+@dataclass(frozen=True)
+class Files:
+    """How files find each other.
+
+    Attributes:
+        opened: the texts of files that are open, which count instead of those on disk.
+    """
+
+    opened: OpenFiles = field(default_factory=OpenFiles)
+
+    def read(self, path: Path, folder: Path | None = None) -> File | None:
+        """A file; None for one that cannot be read.
+
+        Args:
+            path: its path.
+            folder: where the laws that it names are searched for; beside it by default.
+        """
+        try:
+            text = self.opened.read(path).text
+        except LawdslError:
+            return None
+        return File(path, text.removeprefix("\ufeff"), folder or path.parent)
+
+    def named(self, name: str, by: File) -> File | None:
+        """The file of a law, question or pipeline; None where there is none.
+
+        Args:
+            name: its dotted name.
+            by: the file that names it.
+        """
+        path = file_named(name, by.folder, self.opened) if name else None
+        return None if path is None else self.read(path, by.folder)
+
+    def chain(self, file: File) -> Iterator[File]:
+        """The file, the law that it extends, the one that this extends, …"""
+        seen: set[Path] = set()
+        current: File | None = file
+        while current is not None and current.path not in seen and len(seen) < MAX_EXTENDED:
+            seen.add(current.path)
+            yield current
+            current = self.named(current.extended, current)
+
+    def declaration(self, name: str, file: File) -> Target | None:
+        """What a name stands for in a file; the output of a law that is extended is that of it.
+
+        Args:
+            name: the name.
+            file: the file.
+        """
+        found = None
+        for each in self.chain(file):
+            word = each.declared.get(name)
+            if word is None:
+                continue
+            if found is None or (found.kind == "output" and word.declares == "output"):
+                found = Target(each, name, word.declares, word.span)
+            if found.kind != "output":
+                break
+        return found
+
+    def all_declared(self, file: File) -> dict[str, Target]:
+        """Name -> what it stands for, for all names of a file and of the laws that it extends."""
+        found: dict[str, Target] = {}
+        for each in self.chain(file):
+            for name, word in each.declared.items():
+                found.setdefault(name, Target(each, name, word.declares, word.span))
+        return found
+
+    def law(self, name: str, file: File) -> Target | None:
+        """The law, question or pipeline of a name."""
+        found = self.named(name, file)
+        if found is None:
+            return None
+        header = header_of(found.words)
+        return Target(found, name, "law", header.span if header else Span(0, 0))
+
+    def called(self, name: str, file: File) -> File | None:
+        """The file whose names the arguments of a call have: `r` of `general(N, r = 1)`.
+
+        Args:
+            name: what is called, or the law of a step.
+            file: the file of the call.
+        """
+        if file.section == "law":
+            return file
+        return self.named(file.uses.get(name, name), file)
+
+    def resolve(self, word: Word, file: File) -> Target | None:
+        """What a word names; None for one that names nothing that is declared in a file.
+
+        Args:
+            word: a word of the file.
+            file: the file.
+        """
+        match word.role:
+            case "header":
+                return Target(file, word.text, "law", word.span)
+            case "law":
+                return self.law(word.text, file)
+            case "name":
+                return self.declaration(word.text, file) or self._law_as_name(word, file)
+            case "argument":
+                called = self.called(word.of, file)
+                return self.declaration(word.text, called) if called is not None else None
+            case "column":
+                return self._column(word, file)
+            case "subscript" | "label":
+                return self._label(word, file)
+            case "set":
+                return Target(file, word.text, "set", word.span)
+        return None
+
+    def variable_of_value(self, word: Word, file: File) -> Target | None:
+        """The variable of a law for which a name alone stands: the N of `loss(N, D = 1)`; else None.
+
+        Args:
+            word: a word of the file.
+            file: the file, a question.
+        """
+        if not word.alone or file.section != "question" or word.of not in file.uses:
+            return None
+        law = self.called(word.of, file)
+        return self.declaration(word.text, law) if law is not None else None
+
+    def _law_as_name(self, word: Word, file: File) -> Target | None:
+        """The law that is extended, whose name stands for its right-hand side."""
+        return self.law(word.text, file) if word.text == file.extended else None
+
+    def _column(self, word: Word, file: File) -> Target | None:
+        laws = (word.of, *file.steps) if word.of else file.steps
+        for name in dict.fromkeys(laws):
+            law = self.named(name, file)
+            found = self.declaration(word.text, law) if law is not None else None
+            if found is not None and found.kind in ("variable", "output", "unknown"):
+                return found
+        return None
+
+    def _label(self, word: Word, file: File) -> Target | None:
+        if word.role == "subscript":
+            index = self.declaration(word.text, file)
+            if index is not None and index.kind == "index":
+                return index
+        for each in self.chain(file):
+            for label in each.words:
+                if label.role == "label" and label.name == word.name:
+                    return Target(each, word.name, "label", label.span)
+        return None

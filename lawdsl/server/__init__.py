@@ -1,0 +1,1 @@
+"""The language server of `.law` files: `lawdsl.editing` over the Language Server Protocol."""

@@ -1,0 +1,136 @@
+"""The documents that the editor has open: their texts, edits of them, and what each declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.uris import to_fs_path
+
+from lawdsl.editing.document import Document, read_document
+from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
+from lawdsl.language.library import OpenFiles
+from lawdsl.language.parse_cache import ParseCache
+from lawdsl.server.verdict_memory import ClaimStates
+
+MAX_PARSED_CHARACTERS = 200_000  # of all texts together whose syntax trees are kept
+
+
+@dataclass
+class OpenDocument:
+    """One document.
+
+    Attributes:
+        uri: its address in messages of the protocol.
+        path: its file, with symbolic links resolved; for a document that has none, where one would be.
+        on_disk: whether the address is that of a file.
+        version: the number of the text, which the editor counts.
+        text: the text, as it is now.
+        document: what it declares; None until it is read.
+        read_version: the number of the text that was read.
+        claims: the verdicts on its claims, for the version `claims_of`.
+    """
+
+    uri: str
+    path: Path
+    on_disk: bool
+    version: int
+    text: str
+    document: Document | None = None
+    read_version: int | None = None
+    claims: ClaimStates = field(default_factory=ClaimStates)
+    claims_of: Document | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the text was edited since it was read."""
+        return self.document is None or self.read_version != self.version
+
+
+@dataclass
+class OpenDocuments:
+    """All of them, by address.
+
+    Attributes:
+        folder: where documents without a file look for the laws that they name.
+        encoding: what columns count, a key of `lawdsl.editing.positions.UNITS`.
+    """
+
+    folder: Path = field(default_factory=Path.cwd)
+    encoding: str = "utf-16"
+    by_uri: dict[str, OpenDocument] = field(default_factory=dict)
+    parsed: ParseCache = field(
+        default_factory=lambda: ParseCache(MAX_PARSED_CHARACTERS, edited=True)
+    )
+
+    def open(self, uri: str, version: int, text: str) -> OpenDocument:
+        """Add a document, or replace it."""
+        file = to_fs_path(uri) if uri.startswith("file:") else None
+        if file:
+            path = Path(file).resolve()
+        else:
+            name = "".join(c if c.isalnum() else "_" for c in uri)[:64]
+            path = self.folder.resolve() / f"{name}.law"
+        self.by_uri[uri] = OpenDocument(uri, path, bool(file), version, text)
+        return self.by_uri[uri]
+
+    def change(
+        self, uri: str, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]
+    ) -> OpenDocument | None:
+        """Make the edits of a message, one after the other; None for a document that is not open."""
+        document = self.by_uri.get(uri)
+        if document is None:
+            return None
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                document.text = edited(document.text, change, self.encoding)
+            else:
+                document.text = change.text
+        document.version = version
+        return document
+
+    def close(self, uri: str) -> OpenDocument | None:
+        """Forget a document; its file counts again."""
+        return self.by_uri.pop(uri, None)
+
+    def opened(self) -> OpenFiles:
+        """The texts of all documents, as the readers of laws take them."""
+        texts = {d.path: d.text for d in self.by_uri.values() if d.on_disk}
+        return OpenFiles(texts, parsed=self.parsed)
+
+    def read(self, document: OpenDocument) -> Document:
+        """What a document declares, read again if it was edited."""
+        if document.stale or document.document is None:
+            version = document.version
+            document.document = read_document(
+                document.text, document.path, opened=self.opened(), last=document.document
+            )
+            document.read_version = version
+        return document.document
+
+    def naming(self, path: Path, but: str) -> Iterator[OpenDocument]:
+        """The documents that name the law in a file, directly or not."""
+        for document in self.by_uri.values():
+            named = document.document.named if document.document is not None else frozenset()
+            if document.uri != but and path in named:
+                yield document
+
+
+def edited(text: str, change: types.TextDocumentContentChangePartial, encoding: str) -> str:
+    """A text after one edit of the protocol.
+
+    Args:
+        text: the text, with its byte order mark.
+        change: the edit.
+        encoding: what columns count.
+    """
+    positions = Positions(text, encoding)
+    mark = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    first, last = change.range.start, change.range.end
+    start = positions.offset(first.line, first.character) + mark
+    end = max(positions.offset(last.line, last.character) + mark, start)
+    if mark and (first.line, first.character) == (0, 0):  # the mark itself is replaced
+        start = 0
+    return text[:start] + change.text + text[end:]

@@ -1,0 +1,80 @@
+"""Starts the server on standard input and output, or on a port of this machine."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
+
+from lawdsl.language.parser import grammar
+from lawdsl.server.protocol_server import make_server
+
+PARENT_SECONDS = 2.0  # between looks at whether the editor still runs
+SWITCH_SECONDS = 0.001  # between threads: a large text is read in one of its own
+GARBAGE = 20_000  # new records after which garbage is looked for
+HOST = "127.0.0.1"
+
+
+def serve_stdio() -> None:
+    """Answer on standard output what is asked on standard input, until it ends."""
+    _prepare()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write among the answers
+    server, session = make_server(_end_with)
+    try:
+        with suppress(ValueError):  # an answer to nobody: the connection is closed
+            server.start_io(sys.stdin.buffer, answers)
+    finally:
+        session.end()
+
+
+def serve_tcp(port: int) -> None:
+    """Answer one editor that connects to a port of this machine.
+
+    Args:
+        port: its number.
+    """
+    _prepare()
+    server, session = make_server(_end_with)
+    try:
+        server.start_tcp(HOST, port)
+    finally:
+        session.end()
+
+
+def _prepare() -> None:
+    """Keep pauses short: what is loaded stays, and trees of texts are many small records."""
+    grammar()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE, 20, 50)
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
+def _end_with(process: int | None) -> None:
+    """End this process when that of the editor is gone, which cannot close the connection then."""
+    if process is None or not _runs(process):  # one that is never seen has numbers of its own
+        return
+
+    def watch() -> None:
+        while _runs(process):
+            time.sleep(PARENT_SECONDS)
+        os._exit(1)  # the worker ends when its input does
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _runs(process: int) -> bool:
+    """Whether a process exists."""
+    if sys.platform == "win32":
+        return True  # there, asking would end it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,136 @@
+"""The worker process as the server sees it: requests, one at a time, and their cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+MAX_LINE = 1 << 24  # bytes of one answer
+GRACE_SECONDS = 0.3  # after a cancellation, until the process is ended
+MAX_MEMORY = 180 << 20  # bytes; a worker that takes more is replaced when it is idle
+COMMAND = (sys.executable, "-P", "-m", "lawdsl.server.worker")
+"""`-P`: no module is loaded from the folder in which the editor started the server."""
+
+
+class WorkerLost(Exception):
+    """The worker ended before its answer."""
+
+
+@dataclass
+class WorkerProcess:
+    """One worker, started when it is needed.
+
+    Attributes:
+        process: the process; None before the first request, and after it ended.
+        last: the number of the last request.
+        running: the number of the request that is being worked on.
+    """
+
+    process: asyncio.subprocess.Process | None = None
+    last: int = 0
+    running: int | None = None
+    _timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """The process, started if there is none, and ready for requests.
+
+        Raises:
+            WorkerLost: it could not be started.
+        """
+        if self.process is not None and self.process.returncode is None:
+            return self.process
+        pipe = asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *COMMAND, stdin=pipe, stdout=pipe, limit=MAX_LINE
+            )
+        except OSError as error:
+            raise WorkerLost(str(error)) from None
+        self.process = process
+        await self._read(process)  # that it is ready
+        return process
+
+    async def ask(
+        self, kind: str, arguments: dict[str, Any], on_part: Callable[[dict[str, Any]], None]
+    ) -> dict[str, Any]:
+        """The last answer to a request.
+
+        Args:
+            kind: its task.
+            arguments: plain data.
+            on_part: called with each answer before the last.
+
+        Raises:
+            WorkerLost: the worker ended, or was ended.
+        """
+        process = await self.start()
+        self.last += 1
+        number = self.running = self.last
+        try:
+            self._send(process, {"id": number, "kind": kind, **arguments})
+            while True:
+                answer = await self._read(process)
+                if answer.get("id") != number:
+                    continue
+                if answer.get("done"):
+                    break
+                on_part(answer)
+        finally:
+            self.running = None
+            self._stop_timer()
+        if answer.get("memory", 0) > MAX_MEMORY:
+            self.end()
+        return answer
+
+    def cancel(self) -> None:
+        """End the work on the current request; the process too, if it does not stop at once."""
+        if self.running is None or self.process is None or self._timer is not None:
+            return
+        with suppress(WorkerLost):
+            self._send(self.process, {"cancel": self.running})
+        self._timer = asyncio.get_running_loop().call_later(GRACE_SECONDS, self._end_unresponsive)
+
+    def _end_unresponsive(self) -> None:
+        log.warning("the worker does not stop, and is replaced")
+        self.end()
+
+    def end(self) -> None:
+        """End the process."""
+        self._stop_timer()
+        if self.process is not None and self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+        self.process = None
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _send(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        except (OSError, RuntimeError) as error:
+            raise WorkerLost(str(error)) from None
+
+    async def _read(self, process: asyncio.subprocess.Process) -> dict[str, Any]:
+        assert process.stdout is not None
+        try:
+            line = await process.stdout.readline()
+            answer = json.loads(line) if line else None
+        except ValueError:  # a line beyond the limit, or cut off
+            answer = None
+        if not isinstance(answer, dict):
+            if self.process is process:
+                self.end()
+            raise WorkerLost("the worker ended")
+        return answer

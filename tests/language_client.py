@@ -1,0 +1,164 @@
+"""A client of the language server, of few lines: messages are plain data, and each has its time of arrival."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "lawdsl", "lsp")
+SECONDS = 60.0  # until an answer must have arrived
+
+
+class PlainClient:
+    """A server process and the messages that it has sent.
+
+    Attributes:
+        arrived: the messages, each with the time (s, of `time.perf_counter`) at which it arrived.
+    """
+
+    def __init__(self, folder: Path, process_id: int | None = None, **abilities: Any) -> None:
+        self.folder = folder
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            COMMAND, stdin=pipe, stdout=pipe, cwd=folder, env=os.environ
+        )
+        self.arrived: list[tuple[float, dict[str, Any]]] = []
+        self.news = threading.Condition()
+        self.number = 0
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+        capabilities = {
+            "general": {"positionEncodings": ["utf-16"]},
+            "workspace": {
+                "inlayHint": {"refreshSupport": True},
+                "workspaceEdit": {"documentChanges": True},
+            },
+            **abilities,
+        }
+        self.begin = self.ask(
+            "initialize",
+            {
+                "processId": os.getpid() if process_id is None else process_id,
+                "rootUri": folder.as_uri(),
+                "capabilities": capabilities,
+            },
+        )
+        self.tell("initialized", {})
+
+    def _listen(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        while True:
+            length = 0
+            while (line := stream.readline()) not in (b"\r\n", b""):
+                name, _, value = line.partition(b":")
+                length = int(value) if name.lower() == b"content-length" else length
+            if not line:
+                break
+            message = json.loads(stream.read(length))
+            if "id" in message and "method" in message:  # a request of the server
+                self._write({"id": message["id"], "result": None})
+            with self.news:
+                self.arrived.append((time.perf_counter(), message))
+                self.news.notify_all()
+
+    def _write(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.flush()
+
+    def tell(self, method: str, params: Any) -> float:
+        """Send a notification; the time at which it was sent."""
+        now = time.perf_counter()
+        self._write({"method": method, "params": params})
+        return now
+
+    def ask(self, method: str, params: Any) -> Any:
+        """The answer to a request."""
+        self.number += 1
+        number = self.number
+        self._write({"id": number, "method": method, "params": params})
+        _, answer = self.wait(lambda m: m.get("id") == number and "method" not in m)
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def wait(
+        self,
+        wanted: Callable[[dict[str, Any]], bool],
+        seconds: float = SECONDS,
+    ) -> tuple[float, dict[str, Any]]:
+        """The first message of a kind that has arrived or arrives, and its time; those before it are
+        forgotten.
+        """
+        until = time.perf_counter() + seconds
+        position = 0
+        with self.news:
+            while True:
+                for at in range(position, len(self.arrived)):
+                    if wanted(self.arrived[at][1]):
+                        found = self.arrived.pop(at)
+                        return found
+                position = len(self.arrived)
+                left = until - time.perf_counter()
+                assert left > 0, f"no such message within {seconds:g} s"
+                self.news.wait(left)
+
+    def forget(self) -> None:
+        """Forget the messages that have arrived."""
+        with self.news:
+            self.arrived.clear()
+
+    # Documents
+
+    def open(self, path: Path, text: str, version: int = 1) -> float:
+        """Open a document."""
+        item = {"uri": path.as_uri(), "languageId": "law", "version": version, "text": text}
+        return self.tell("textDocument/didOpen", {"textDocument": item})
+
+    def change(self, path: Path, version: int, *changes: dict[str, Any]) -> float:
+        """Edit a document; a change without a range replaces all of it."""
+        identifier = {"uri": path.as_uri(), "version": version}
+        params = {"textDocument": identifier, "contentChanges": list(changes)}
+        return self.tell("textDocument/didChange", params)
+
+    def published(self, path: Path, version: int) -> tuple[float, list[dict[str, Any]]]:
+        """The first messages about a version, and when they arrived."""
+        at, message = self.wait(
+            lambda m: (
+                m.get("method") == "textDocument/publishDiagnostics"
+                and m["params"]["uri"] == path.as_uri()
+                and m["params"].get("version") == version
+            )
+        )
+        return at, message["params"]["diagnostics"]
+
+    def hints(self, path: Path, lines: int = 10_000) -> list[str]:
+        """The hints of a document."""
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": lines, "character": 0}}
+        params = {"textDocument": {"uri": path.as_uri()}, "range": place}
+        return [hint["label"] for hint in self.ask("textDocument/inlayHint", params) or ()]
+
+    def end(self) -> int:
+        """End the server as an editor does; its exit code."""
+        self.ask("shutdown", None)
+        self.tell("exit", None)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until the server has ended; its exit code."""
+        code = self.process.wait(SECONDS)
+        self.listener.join(SECONDS)
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            with suppress(BrokenPipeError):
+                stream.close()
+        return code

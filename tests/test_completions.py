@@ -1,0 +1,150 @@
+"""What an editor offers at a place: a text with the cursor at `|`, and what may be written there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from marked_texts import (
+    HALF,
+    LAW,
+    SAMPLE,
+    SHIPPED,
+    names,
+    offered,
+)
+
+from lawdsl.core.diagnostics import Text
+from lawdsl.editing.completion import completions
+from lawdsl.editing.document import read_document
+from lawdsl.editing.hover import file_of
+from lawdsl.editing.names import File, Files
+from lawdsl.editing.words import Word
+from lawdsl.language import keywords
+from lawdsl.language.parser import parse
+
+
+def test_lines_begin_with_the_statements_of_their_section(tmp_path: Path):
+    path = tmp_path / "half.law"
+    law = offered(HALF + "par|", path)
+    question = offered("question x\n|", path)
+
+    assert {"parameter", "require", "prior"} <= names(law, "keyword")
+    assert "uses" not in names(law)
+    assert {"uses", "subject to", "choose"} <= names(question, "keyword")
+    assert "require" not in names(question)
+    assert "law" in names(offered("|", path))
+    assert {c.span.start for c in law} == {len(HALF)}  # the word that is being written is replaced
+
+
+def test_formulas_have_the_names_above_them(tmp_path: Path):
+    path = tmp_path / "half.law"
+    found = offered(HALF + "L = E + |\nparameter later > 0\n", path)
+
+    assert names(found, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
+    assert {"log", "exp"} <= names(found, "function")
+    assert names(offered(HALF + "variable r in [0, |]\n", path), "parameter") == set()
+    assert names(offered(LAW + "minimize hu|", path)) >= {"huber", "squared", "L"}
+    assert names(offered(LAW + "require L inc|", path)) >= {
+        "increasing",
+        "finite",
+        "for",
+        "expect",
+    } - {
+        "for",
+        "expect",
+    }
+    assert names(offered(LAW + "require L > 0 expect |", path)) == set(keywords.VERDICTS)
+
+
+def test_units_stand_behind_unit(tmp_path: Path):
+    path = tmp_path / "half.law"
+    assert "unit" in names(offered(HALF + "variable r > 0 |\n", path), "keyword")
+    assert {"token", "Gtoken"} <= names(offered(HALF + "variable r > 0 unit G|", path), "unit")
+    found = offered(HALF + "variable r > 0 unit nat/|", path)
+    assert names(found) == names(found, "unit") != set()
+    assert offered(HALF + 'variable r > 0 unit nat "the |"', path) == []
+    assert offered(HALF + "# the |", path) == []
+    assert offered(HALF + "L = 12|", path) == []
+
+
+def test_laws_stand_where_laws_are_named(tmp_path: Path):
+    (tmp_path / "mine.law").write_text('law mine "My law"\n', encoding="utf-8")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "deep.law").write_text("law sub.deep\n", encoding="utf-8")
+    (tmp_path / "asked.law").write_text("question asked\n", encoding="utf-8")
+    found = offered("law x\nextends |\n", tmp_path / "x.law")
+
+    assert {"mine", "sub.deep", "chinchilla", "dcpt.l3"} <= names(found, "law")
+    assert "asked" not in names(found)
+    assert next(c.detail for c in found if c.text == "mine") == "My law"
+    dotted = offered("law x\nextends dcpt.l|\n", tmp_path / "x.law")
+    item = next(c for c in dotted if c.text == "dcpt.l3")
+    assert item.span.start == len("law x\nextends ")  # all of the dotted name is replaced
+
+
+def test_an_extended_law_lends_its_names(tmp_path: Path):
+    base = tmp_path / "base.law"
+    texts = {base: "law base\nvariable N > 0\nparameter E > 0\nL = E/N\n"}
+    found = offered("law x\nextends base\nparameter F > 0\nL = |", tmp_path / "x.law", texts)
+
+    assert names(found, "variable", "parameter", "law") == {"N", "E", "F", "base"}
+    question = "question x\nuses m : base\nchoose n > 0\nminimize m(|"
+    assert "N" in names(offered(question.replace("m(|", "m(| = n)"), tmp_path / "q.law", texts))
+
+
+def test_claims_are_snippets_that_parse(tmp_path: Path):
+    found = offered(LAW + "require |", tmp_path / "half.law")
+    patterns = [c for c in found if c.kind == "snippet"]
+
+    assert {"L increasing in N", "L finite", "L -> E as N -> oo"} <= names(patterns)
+    for snippet in patterns:
+        assert parse(f"{LAW}require {snippet.text}\n")[1] == [], snippet.text
+        assert "$" in snippet.snippet or snippet.text == "L finite"
+    for section in keywords.SECTIONS:
+        begun = offered(f"{section} x\n|", tmp_path / "x.law")
+        lines = [c.text for c in begun if c.kind == "snippet"]
+        assert lines
+        assert parse(f"{section} x\n" + "\n".join(lines))[1] == []
+
+
+def restorable(word: Word, file: File, files: Files) -> bool:
+    """Whether a word is one of those that stand there for something that is known."""
+    if word.role in ("symbol", "number", "string", "illegal", "comment", "set"):
+        return False
+    if word.declares:
+        # the output, if something mentions it: then it is known what is missing
+        mentions = [w for w in file.words if w.text == word.text and w.role == "name"]
+        return word.declares == "output" and len(mentions) > 1
+    if word.role in ("subscript", "argument", "label", "column", "name"):
+        return files.resolve(word, file) is not None
+    return True
+
+
+def missing(name: str, every: int) -> list[str]:
+    """Words of a shipped file that are not offered where they stood."""
+    path, files = SHIPPED[name], Files()
+    text = path.read_text(encoding="utf-8")
+    document = read_document(text, path)
+    file = file_of(document)
+    words = [w for w in file.words if restorable(w, file, files)]
+    wrong = []
+    for word in words[sum(map(ord, name)) % every :: every]:
+        left = text[: word.span.start] + text[word.span.end :]
+        half = replace(document, source=Text(document.source.name, left))
+        found = {c.text for c in completions(half, word.span.start, files)}
+        if word.text not in found and text[word.span.start : word.span.end] not in found:
+            wrong.append(f"{word.text} ({word.role}) at {word.span.start}")
+    return wrong
+
+
+def test_what_stands_in_shipped_laws_is_offered_there():
+    wrong = {name: found for name in SHIPPED if (found := missing(name, SAMPLE))}
+    assert wrong == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHIPPED)
+def test_all_that_stands_in_shipped_laws_is_offered_there(name: str):
+    assert missing(name, 1) == []
