@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import sys
 import threading
 import time
@@ -38,9 +39,12 @@ def serve_tcp(port: int) -> None:
         port: its number.
     """
     _prepare()
+    with socket.create_server((HOST, port)) as listener:
+        connection, _ = listener.accept()
     server, session = make_server(_end_with)
     try:
-        server.start_tcp(HOST, port)
+        with connection, suppress(ValueError, OSError):  # the editor is gone
+            server.start_io(connection.makefile("rb"), connection.makefile("wb"))
     finally:
         session.end()
 
