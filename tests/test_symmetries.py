@@ -652,6 +652,18 @@ def test_shares_are_drawn_on_their_simplex():
     assert freedom(lawdsl.load("mixing.additive")) == Freedom(certain=True)
 
 
+def test_parameters_that_sum_to_one_are_drawn_on_their_simplex():
+    """Of shares s and factors k of hidden domains, an overall loss has only the products."""
+    hidden = "index j over training\nindex i over {a, b, c}\nvariable r[j] in simplex\n"
+    text = hidden + "parameter s[i] in simplex\nparameter k[i] > 0, t[i, j]\n"
+    law = law_of(
+        text
+        + "L = sum(s[i]*k[i]*exp(sum(t[i, j]*r[j] for j)) for i)\nidentify sum(t[i, j] for j) = 0"
+    )
+    free = freedom(law.sample)
+    assert free.lost == 2 and free.certain
+
+
 def test_the_mixing_law_on_the_simplex_lacks_one_rank():
     rng = np.random.default_rng(0)
     r1, r2, r3 = rng.dirichlet((1, 1, 1), 40).T

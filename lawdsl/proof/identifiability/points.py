@@ -64,7 +64,8 @@ class NumericLaw:
         Raises:
             NoPoint: a bound has no finite value.
         """
-        return self._draw(self.law.parameters, {}, rng, NEAR_FACTOR)
+        theta = self._draw(self.law.parameters, {}, rng, NEAR_FACTOR)
+        return self._within_simplexes(theta, 0)
 
     def draw_variables(
         self, theta: Point, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
@@ -80,12 +81,23 @@ class NumericLaw:
             NoPoint: a bound has no finite value.
         """
         parameters = {q.symbol: x for q, x in zip(self.law.parameters, theta, strict=True)}
-        point = list(self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach)))
+        point = self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach))
+        return self._within_simplexes(point, len(theta))
+
+    def _within_simplexes(self, point: Point, first: int) -> Point:
+        """Values with shares scaled such that the further share is positive.
+
+        Args:
+            point: the values of some of the drawn symbols.
+            first: the position in `drawn` of the first of them.
+        """
+        values = list(point)
         for simplex in self.simplexes:
-            total = math.floor(sum(point[k - len(theta)] for k in simplex)) + 1
-            for k in simplex if total > 1 else ():  # random shares nearly always sum to more than 1
-                point[k - len(theta)] = _rounded(float(point[k - len(theta)]) / total)
-        return tuple(point)
+            places = [k - first for k in simplex if 0 <= k - first < len(values)]
+            total = math.floor(sum(values[k] for k in places)) + 1
+            for k in places if total > 1 else ():  # random shares nearly always sum to more than 1
+                values[k] = _rounded(float(values[k]) / total)
+        return tuple(values)
 
     def value(self, theta: Sequence[Ball], variables: Point) -> Ball:
         """The value of the law at a point.
