@@ -20,7 +20,6 @@ SECTIONS: Mapping[str, Sequence[str]] = {
         "closed-loop",
     ),
     "Runs": ("runs", "doctor", "corpora-and-validation", "checkpoints-and-filters"),
-    "Editors": ("editors",),
     "Python": ("python", "notebooks/index"),
     "How it works": ("how-it-works", "architecture", "code/index"),
     "Results": (
