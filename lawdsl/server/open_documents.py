@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from lsprotocol import types
@@ -103,12 +104,19 @@ class OpenDocuments:
     def read(self, document: OpenDocument) -> Document:
         """What a document declares, read again if it was edited."""
         if document.stale or document.document is None:
-            version = document.version
-            document.document = read_document(
-                document.text, document.path, opened=self.opened(), last=document.document
-            )
-            document.read_version = version
+            document.document = self.reading(document)()
+            document.read_version = document.version
         return document.document
+
+    def reading(self, document: OpenDocument) -> Callable[[], Document]:
+        """What reads a document as it is now; another thread may call it while edits arrive."""
+        return partial(
+            read_document,
+            document.text,
+            document.path,
+            opened=self.opened(),
+            last=document.document,
+        )
 
     def naming(self, path: Path, but: str) -> Iterator[OpenDocument]:
         """The documents that name the law in a file, directly or not."""

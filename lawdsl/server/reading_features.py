@@ -67,7 +67,11 @@ async def hover_at(session: Session, params: types.HoverParams) -> types.Hover |
         if name not in session.derivatives.of(document):
             seconds = 0.0 if edited else WAIT_SECONDS  # reading took its time
             known = await session.derivatives.ask(session, document, name, seconds)
-            found = _hover(session, uri, document, offset) if known else found
+            opened = session.documents.by_uri.get(uri)
+            if opened is None:  # closed meanwhile
+                return None
+            if known and opened.document is document:
+                found = _hover(session, uri, document, offset)
             blocks = found.blocks if found is not None else ()
             if found is not None and not known:
                 found = Hover(found.span, (*blocks, Block("text", COMPUTING)))
@@ -98,7 +102,7 @@ def markdown(blocks: tuple[Block, ...]) -> str:
     """
     languages = {"code": "law", "latex": "latex"}
     parts = [
-        escaped(block.text)
+        escaped(printable_lines(block.text))
         if block.kind == "text"
         else code_block(printable_lines(block.text), languages[block.kind])
         for block in blocks

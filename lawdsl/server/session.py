@@ -7,6 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -159,7 +160,10 @@ class Session:
         version = document.version
         async with self._thread_turn:
             if document.version == version and document.stale:
-                await asyncio.to_thread(self.documents.read, document)
+                reading = self.documents.reading(document)
+                read = await asyncio.to_thread(reading)
+                if document.version == version:  # else it is read again, perhaps by now
+                    document.document, document.read_version = read, version
         if self.documents.by_uri.get(document.uri) is document and document.version == version:
             self._was_read(document)
 
@@ -278,9 +282,13 @@ class Session:
         """What the tasks of the worker need of a document.
 
         Args:
-            read: the document.
+            read: the document, a law without errors.
         """
-        texts = {str(p): t for p, t in self.documents.opened().texts.items() if p in read.named}
+        law = read.declarations
+        assert law is not None
+        # as they were read: what is open now may be edited, and verdicts are kept for these texts
+        bases = [base.text for base in law.laws.values()]
+        texts = {str(Path(base.name).resolve()): base.text for base in bases}
         name = read.source.name
         return {"text": read.text, "path": str(read.path), "name": name, "open": texts}
 
@@ -337,7 +345,7 @@ class Session:
         read = document.document if document is not None else None
         if document is None or read is None or read.declarations is None:
             return []
-        _, claims = keys_of(read)
+        key, claims = keys_of(read)
         if self.claims(uri).deciding:
             self._stop("decide", uri)
             self.waiting.pop(uri, None)
@@ -348,14 +356,11 @@ class Session:
                         await self._decide(document, read)
                     finally:
                         self.deciding = None
-        known, law = document.claims, read.declarations
+        known = self.memory.of(key).verdicts  # not those of a version that is edited meanwhile
         return [
-            replace(
-                known.verdicts[key],
-                place=(claim.text.name, claim.text.position(claim.span.start)[0]),
-            )
-            for key, claim in zip(claims, law.claims, strict=True)
-            if key in known.current
+            replace(known[c], place=(claim.text.name, claim.text.position(claim.span.start)[0]))
+            for c, claim in zip(claims, read.declarations.claims, strict=True)
+            if c in known
         ]
 
     def _refresh(self) -> None:
