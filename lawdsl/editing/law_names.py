@@ -14,6 +14,7 @@ from lawdsl.language.library import read, shipped
 
 MAX_FILES = 200  # of a folder
 MAX_DEPTH = 3  # folders inside each other
+MAX_FOLDERS = 1000  # that are looked into: requests wait meanwhile
 SKIPPED = frozenset(("node_modules", "__pycache__", "site-packages"))
 
 
@@ -40,18 +41,23 @@ def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[
 def files_below(folder: Path, most: int) -> list[Path]:
     """The `.law` files of a folder and the folders in it, without hidden ones, by name.
 
+    A symbolic link is followed only to a file in the folder, as where a law is named: edits must not
+    reach others.
+
     Args:
         folder: the folder.
         most: how many are looked for.
     """
     found: list[Path] = []
-    for top, folders, names in os.walk(folder):
+    root = folder.resolve()
+    for count, (top, folders, names) in enumerate(os.walk(folder)):
         depth = len(Path(top).relative_to(folder).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED)
         if depth >= MAX_DEPTH or len(folders) > MAX_FILES:
             folders.clear()
-        found += [Path(top, name) for name in sorted(names) if name.endswith(".law")]
-        if len(found) >= most:
+        paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
+        found += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
+        if len(found) >= most or count + 1 >= MAX_FOLDERS:
             break
     return found[:most]
 

@@ -39,6 +39,7 @@ def all_files(session: Session, files: Files) -> list[File]:
         if read is not None:
             found[document.path] = file_of(read)
     for path in files_below(session.documents.folder.resolve(), MAX_FILES):
+        path = path.resolve()  # one file of several names is edited once
         if path not in found:
             file = files.read(path)
             if file is not None:
