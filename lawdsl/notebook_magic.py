@@ -17,7 +17,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from lawdsl.cli.fit import priors
-from lawdsl.cli.options import changes, columns, fit_options
+from lawdsl.cli.options import OF_ONE_FIT, changes, columns, count_of_starts, fit_options
 from lawdsl.core.diagnostics import LawdslError, Text, printable, render
 from lawdsl.fitting.fit import fit_with
 from lawdsl.fitting.options import FitOptions
@@ -62,23 +62,7 @@ class _Request:
 @columns
 @click.option("--as", "variable", metavar="NAME", help="The name of the law in the notebook.")
 @click.option("--no-check", is_flag=True, help="Do not decide the claims.")
-@fit_options(
-    "where",
-    "starts",
-    "objective",
-    "delta",
-    "quantile",
-    "over",
-    "drop_bad",
-    "enforce",
-    "weights",
-    "run",
-    "horizon",
-    "intervals",
-    "level",
-    "resamples",
-    "seed",
-)
+@fit_options("where", "starts", *OF_ONE_FIT)
 @priors
 @changes
 def _read_line(
@@ -89,8 +73,7 @@ def _read_line(
     priors: tuple[str, ...],
     changes: LawChanges,
 ) -> Any:
-    starts = options["starts"]
-    record = FitOptions(**{**options, "starts": int(starts) if starts.isdigit() else starts})
+    record = FitOptions(**{**options, "starts": count_of_starts(options["starts"])})
     return _Request(table, variable, not no_check, replace(changes, priors=priors), record)
 
 

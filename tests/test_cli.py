@@ -117,6 +117,8 @@ def test_every_command_prints_one_json_document(arguments: tuple, tmp_path: Path
         (("fit", "dcpt.share", TABLE, "L"), 2, "C0001"),
         (("fit", "dcpt.share", TABLE, "--set", "D_min=1"), 3, "L0301"),
         (("fit", "dcpt.share", TABLE, "--starts", "many"), 3, "F0106"),
+        (("fit", "dcpt.share", TABLE, "--starts", "²"), 3, "F0106"),
+        (("fit", "dcpt.share", TABLE, "--starts", "9" * 5000), 3, "F0106"),
         (("fit", "dcpt.share", TABLE, "-o", "no/such/folder.json"), 3, "L0313"),
         (("predict", TABLE, "r=1"), 2, "C0007"),
         (("explain", "L9999"), 2, "C0001"),

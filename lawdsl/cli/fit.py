@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import (
+    OF_ONE_FIT,
     as_json,
     changes,
     columns,
+    count_of_starts,
     finish,
     fit_options,
     numbers,
@@ -76,21 +78,7 @@ priors = click.option(
     metavar="NAME=VALUE",
     help="Start from one point only; repeat the option for each parameter. t[i,j]=0 is for all labels.",
 )
-@fit_options(
-    "objective",
-    "delta",
-    "quantile",
-    "over",
-    "drop_bad",
-    "enforce",
-    "weights",
-    "run",
-    "horizon",
-    "intervals",
-    "level",
-    "resamples",
-    "seed",
-)
+@fit_options(*OF_ONE_FIT)
 @time_limit(3600.0, "the fit")
 @priors
 @changes
@@ -165,7 +153,7 @@ def fit(
         cached_between_commands(),
         cpu_limit(time_limit, "the fit", cheaper),
     ):
-        starts = numbers(start, "--start") if start else _count(options["starts"])
+        starts = numbers(start, "--start") if start else count_of_starts(options["starts"])
         record = FitOptions(**{**options, "starts": starts}, progress=None if by else report)
         if by is not None:
             groups = fit_groups(read, data, _columns(by), record, processes, report)
@@ -282,10 +270,6 @@ def _finish_groups(fits: FitsByGroup, output: str | None, as_json: bool, plot: s
         plot=plot,
         record=fits,
     )
-
-
-def _count(starts: str) -> int | str:
-    return int(starts) if starts.isdigit() else starts
 
 
 COMMANDS = (fit,)

@@ -108,6 +108,33 @@ def fit_options(
     return option_group("options", *(fit_option(name, **changes.get(name, {})) for name in names))
 
 
+OF_ONE_FIT = (
+    "objective",
+    "delta",
+    "quantile",
+    "over",
+    "drop_bad",
+    "enforce",
+    "weights",
+    "run",
+    "horizon",
+    "intervals",
+    "level",
+    "resamples",
+    "seed",
+)
+"""Fields of `FitOptions` that are options wherever one fit is made, behind `where` and `starts`."""
+
+
+def count_of_starts(starts: str) -> int | str:
+    """The value of `--starts`: a number, or a word such as `auto`.
+
+    Args:
+        starts: what was written.
+    """
+    return int(starts) if starts.isdecimal() and len(starts) < 10 else starts
+
+
 def columns(command: Callable[..., int]) -> Callable[..., int]:
     """NAME=COLUMN arguments, which become the field `columns` of the options of a fit.
 
