@@ -157,7 +157,7 @@ async function fit(context) {
   if (words === undefined) return;
   const output = await vscode.window.showSaveDialog({
     title: "Where to write the fit",
-    defaultUri: vscode.Uri.file(path.join(path.dirname(file), `${nameOf(file)}.json`)),
+    defaultUri: vscode.Uri.file(path.join(path.dirname(file), `${nameOf(file)}.fit.json`)),
     filters: FITS,
   });
   if (output === undefined) return;
