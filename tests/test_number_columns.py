@@ -41,3 +41,10 @@ def test_tables_of_numbers_are_refused_as_others_are():
         read_table({"N": [1.0], "D": [1.0, 2.0]})
     with pytest.raises(lawdsl.LawdslError, match="two columns are called N"):
         read_table({"N": [1.0], "N [Gparam]": [2.0]})
+
+
+@pytest.mark.parametrize("values", [[2**64], [2**64, 1], [2**64, "x"], [-(2**70)]])
+def test_integers_beyond_64_bits_have_a_message(values: list[object]):
+    table = read_table({"N": values})
+    with pytest.raises(lawdsl.LawdslError, match="D0106"):
+        table.numbers("N")

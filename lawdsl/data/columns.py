@@ -124,7 +124,7 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         try:
             is_only_text = set(map(type, values)) == {str}
             return texts_to_arrow(values) if is_only_text else pa.array(values)
-        except (pa.ArrowException, TypeError, UnicodeError):
+        except (pa.ArrowException, TypeError, UnicodeError, OverflowError):
             return pa.array([None if value is None else str(value) for value in values])
     try:
         array = np.atleast_1d(np.asanyarray(values))
@@ -136,7 +136,8 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     try:
         return to_arrow(array)
-    except (pa.ArrowException, TypeError):  # mixed types are handled where the column is used
+    except (pa.ArrowException, TypeError, OverflowError):
+        # mixed types, and integers beyond 64 bits, are handled where the column is used
         return pa.array([None if value is None else str(value) for value in array.tolist()])
 
 

@@ -156,17 +156,7 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
 
 def _extends(tokens: Sequence[Token], source: Text) -> bool:
     """Whether a line begins with `extends`, or with a word that stands for it."""
-    words = (
-        "extends",
-        "extend",
-        "inherits",
-        "inherit",
-        "import",
-        "include",
-        "from",
-        "using",
-        "use",
-    )
+    words = "extends extend inherits inherit import include from using use".split()
     of_python = len(tokens) > 1 and str(tokens[1]) in foreign_functions.IMPORTED
     law = section_of_text(source.text) == "law"
     return law and str(tokens[0]).lower() in words and not of_python
