@@ -99,6 +99,7 @@ def test_claims_are_snippets_that_parse(tmp_path: Path):
     patterns = [c for c in found if c.kind == "snippet"]
 
     assert {"L increasing in N", "L finite", "L -> E as N -> oo"} <= names(patterns)
+    assert found[: len(patterns)] == patterns  # before the names, of which there may be many
     for snippet in patterns:
         assert parse(f"{LAW}require {snippet.text}\n")[1] == [], snippet.text
         assert "$" in snippet.snippet or snippet.text == "L finite"

@@ -205,7 +205,7 @@ def _words(document: Document, place: _Place) -> Iterator[Completion]:
     elif _is_formula(place):
         yield from _functions(place)
         if place.line == "require" and [t.type for t in place.before] == ["REQUIRE"]:
-            yield from _snippets(claim_snippets(file_of(document)), span)
+            yield from _snippets(claim_snippets(file_of(document)), span, rank=0)
 
 
 def _statements(document: Document, place: _Place) -> Iterator[Completion]:
@@ -222,9 +222,9 @@ def _statements(document: Document, place: _Place) -> Iterator[Completion]:
         yield from _snippets(statement_snippets(document.section), span)
 
 
-def _snippets(snippets: Sequence[Snippet], span: Span) -> Iterator[Completion]:
+def _snippets(snippets: Sequence[Snippet], span: Span, rank: int = 4) -> Iterator[Completion]:
     for each in snippets:
-        yield Completion(each.text, "snippet", span, each.meaning, 4, each.pattern)
+        yield Completion(each.text, "snippet", span, each.meaning, rank, each.pattern)
 
 
 def _keywords(place: _Place) -> Iterator[str]:

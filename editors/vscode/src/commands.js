@@ -184,7 +184,7 @@ async function plot(context) {
   const chosen = await vscode.window.showQuickPick([ofLaw, ofFit], { title: "What to plot" });
   if (chosen === undefined) return;
   let words = [file];
-  let title = `Claims of ${nameOf(file)}`;
+  let title = `Figure of the claims of ${nameOf(file)}`;
   if (chosen === ofFit) {
     const source = await pickFile("The fit to plot", FITS, path.dirname(file));
     if (source === undefined) return;

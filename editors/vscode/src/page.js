@@ -22,7 +22,7 @@ h1 { font-size: 1.15em; font-weight: 600; margin: 1em 0 0.2em; }
 .state { margin: 0.6em 0; font-weight: 600; }
 .state.failed { color: var(--vscode-testing-iconFailed, #c72e0f); }
 .state.running { color: var(--vscode-descriptionForeground); }
-pre { font-family: var(--vscode-editor-font-family, monospace); font-size: var(--vscode-editor-font-size); line-height: 1.45;
+pre { font-family: var(--vscode-editor-font-family, monospace); font-size: calc(0.9 * var(--vscode-editor-font-size)); line-height: 1.45;
   overflow-x: auto; padding: 0.8em 1em; background: var(--vscode-textCodeBlock-background); border-radius: 4px; }
 img { max-width: 100%; background: white; padding: 8px; border-radius: 4px; box-sizing: border-box; }
 `;
