@@ -123,6 +123,8 @@ def _request(line: str) -> _Request:
         words = shlex.split(line)
     except ValueError as error:  # a quotation without an end
         raise click.UsageError(f"{error} in {line.strip()!r}") from None
+    if words and "=" in words[0] and not words[0].startswith("-") and not Path(words[0]).exists():
+        raise click.UsageError(f"a table is missing before {words[0]!r}")
     request: _Request = _read_line.main(words, "%%law", standalone_mode=False)
     return request
 

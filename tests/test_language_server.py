@@ -635,6 +635,13 @@ def test_the_server_ends_with_its_input(tmp_path: Path):
     wait_until_gone(children)
 
 
+def test_the_server_ends_with_its_input_while_it_starts_the_worker(tmp_path: Path):
+    client = PlainClient(tmp_path)
+    assert client.process.stdin is not None
+    client.process.stdin.close()
+    client.ended()
+
+
 def test_the_server_and_its_worker_end_when_the_editor_is_gone(tmp_path: Path):
     editor = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     client = PlainClient(tmp_path, process_id=editor.pid)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from marked_texts import (
+    HALF,
     LAW,
     NOTHING,
     SAMPLE,
@@ -100,6 +101,13 @@ def test_a_variable_has_unit_domain_text_and_derivative(tmp_path: Path):
         "∂L/∂N = -1",
         r"\frac{1}{2}",
     ]
+
+
+def test_names_that_share_a_domain_are_shown_with_it(tmp_path: Path):
+    text = HALF + "parameter E2, C, gamma > 0\nL = E2 + C + gam|ma + E + A/N^alpha/D\n"
+    assert "parameter gamma > 0" in words_shown(text, tmp_path / "half.law")
+    text = text.replace("gam|ma", "gamma").replace("E2 + C", "E|2 + C")
+    assert "parameter E2 > 0" in words_shown(text, tmp_path / "half.law")
 
 
 def test_a_missing_derivative_is_asked_for(tmp_path: Path):

@@ -90,6 +90,7 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
         ("", 'pipeline p "?"\n', "lawdsl.run_pipeline"),
         ("no_such_file.csv", CELL, "no_such_file.csv"),
         ("a.csv b.csv", CELL, "write NAME=VALUE"),
+        ("L=loss", CELL, "a table is missing before 'L=loss'"),
         ("--start", CELL, "No such option"),
         ("--starts", CELL, "requires an argument"),
         ("--as 3x", CELL, "--as NAME"),

@@ -225,10 +225,13 @@ def _declaration(
     name = target.name
     for statement in _statements(target.file, files):
         if isinstance(statement, tree.Declaration):
-            for item in statement.items:
+            for number, item in enumerate(statement.items):
                 if item.name == name:
                     unit = f"  unit {print_unit(statement.unit)}" if statement.unit else ""
-                    bounds = [i for i in statement.items if i.name == name]
+                    # names share the domain that follows them
+                    domains = [i.domain for i in statement.items[number:] if i.domain is not None]
+                    bounds = [replace(item, domain=domains[0] if domains else None)]
+                    bounds += [i for i in statement.items[number + 1 :] if i.name == name]
                     code = f"{statement.kind} {print_items(bounds)}{unit}"
                     return statement, code, statement.doc, statement.unit
         elif isinstance(statement, tree.Definition) and statement.name == name:

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from typing import Any, BinaryIO
 
 from lawdsl.language.parser import grammar
 from lawdsl.server.protocol_server import make_server
 
 PARENT_SECONDS = 2.0  # between looks at whether the editor still runs
+END_SECONDS = 3.0  # after the end of the input, until the process ends whatever it is waiting for
 SWITCH_SECONDS = 0.001  # between threads: a large text is read in one of its own
 GARBAGE = 20_000  # new records after which garbage is looked for
 HOST = "127.0.0.1"
@@ -27,7 +29,7 @@ def serve_stdio() -> None:
     server, session = make_server(_end_with)
     try:
         with suppress(ValueError):  # an answer to nobody: the connection is closed
-            server.start_io(sys.stdin.buffer, answers)
+            server.start_io(_EndingInput(sys.stdin.buffer), answers)  # type: ignore[arg-type]
     finally:
         session.end()
 
@@ -44,7 +46,8 @@ def serve_tcp(port: int) -> None:
     server, session = make_server(_end_with)
     try:
         with connection, suppress(ValueError, OSError):  # the editor is gone
-            server.start_io(connection.makefile("rb"), connection.makefile("wb"))
+            source = _EndingInput(connection.makefile("rb"))
+            server.start_io(source, connection.makefile("wb"))  # type: ignore[arg-type]
     finally:
         session.end()
 
@@ -56,6 +59,34 @@ def _prepare() -> None:
     gc.freeze()
     gc.set_threshold(GARBAGE, 20, 50)
     sys.setswitchinterval(SWITCH_SECONDS)
+
+
+class _EndingInput:
+    """An input after whose end the process ends soon.
+
+    Where it ends while the worker is being started, asyncio (Python 3.11) waits for it forever.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def readline(self, size: int = -1) -> bytes:
+        """A line; empty at the end."""
+        return self._noticed(self.stream.readline(size))
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes; fewer at the end."""
+        return self._noticed(self.stream.read(size))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def _noticed(self, part: bytes) -> bytes:
+        if not part:
+            timer = threading.Timer(END_SECONDS, os._exit, (1,))
+            timer.daemon = True
+            timer.start()
+        return part
 
 
 def _end_with(process: int | None) -> None:
