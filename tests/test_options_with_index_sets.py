@@ -20,7 +20,16 @@ from lawdsl.cli import cli
 # commands that take neither a law nor a fit
 WITHOUT_LAWS = {
     *("collect", "completion", "corpora", "corpus", "demo", "doctor", "explain", "fmt", "import"),
-    *("laws", "mixtures halving", "mixtures spread", "new", "run", "tokenizer", "validation"),
+    *(
+        "laws",
+        "lsp",
+        "mixtures halving",
+        "mixtures spread",
+        "new",
+        "run",
+        "tokenizer",
+        "validation",
+    ),
 }
 # options that say where output goes, or how long a command may take, whatever the law
 UNCONCERNED = {
