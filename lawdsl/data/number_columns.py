@@ -43,7 +43,7 @@ class NumberColumns(Mapping[str, Any]):
             name: the column.
 
         Raises:
-            KeyError: there is no such column.
+            KeyError: the table has no column of this name.
         """
         return self._arrays[name].astype(np.float64)  # integers beyond 2^53 are rounded
 

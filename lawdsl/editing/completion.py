@@ -301,12 +301,12 @@ def _undeclared(file: File, files: Files) -> list[str]:
 
 
 def _laws(file: File, place: _Place, files: Files) -> Iterator[Completion]:
-    wanted: tuple[str, ...] = ("law", "question") if place.line == "step" else ("law",)
+    sections: tuple[str, ...] = ("law", "question") if place.line == "step" else ("law",)
     if place.line not in ("extends", "step", "uses", "require"):
-        wanted = ()  # in a formula only the law that is extended has a value
+        sections = ()  # in a formula only the law that is extended has a value
         if file.extended:
             yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
-    for name, title in law_names(file, wanted, files) if wanted else ():
+    for name, title in law_names(file, sections, files) if sections else ():
         yield Completion(name, "law", place.span, title, 4)
 
 
@@ -324,8 +324,10 @@ def _names(file: File, place: _Place, files: Files) -> Iterator[Completion]:
         here = target.file.path == file.path
         above = not here or target.span.end <= place.span.start
         late = place.line in ("require", "minimize", "maximize", "subject", "measure", "start")
-        held = place.line in ("fix", "tie", "prior", "identify")
-        if target.kind in kinds and (above or late or held or target.kind in ("use", "output")):
+        constrains = place.line in ("fix", "tie", "prior", "identify")
+        if target.kind in kinds and (
+            above or late or constrains or target.kind in ("use", "output")
+        ):
             yield _name(target, place, 1 if here else 2)
     if file.extended and place.line in ("output", "let", "require") and not aggregated:
         yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
@@ -363,12 +365,12 @@ def _of_law(file: File, place: _Place, files: Files) -> Iterator[Completion]:
     kinds: tuple[str, ...] = ("variable", "given", "setting", "output", "unknown", "parameter")
     if word.alone:
         kinds = ("variable",)
-    own = files.all_declared(file)
+    declared = files.all_declared(file)
     for law in laws:
         for target in files.all_declared(law).values() if law is not None else ():
             if target.kind in kinds:
                 named = word.alone and not place.following.startswith("=")
-                snippet = f"{target.name} = $0" if named and target.name not in own else ""
+                snippet = f"{target.name} = $0" if named and target.name not in declared else ""
                 yield Completion(target.name, target.kind, place.span, target.kind, 1, snippet)
         if law is not None and word.role == "column":
             yield from _sets(law, place.span, files)

@@ -81,7 +81,7 @@ def _newest_first(folder: Path) -> Iterator[tuple[Path, int, int]]:
 
 @lru_cache(maxsize=8)
 def _content(path: Path, modified: int, size: int) -> dict[str, Any]:
-    """What the values need of a file; the rest is not kept in memory."""
+    """What the values need of a file; the rest is not cached."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -114,7 +114,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     if word is None or word.role == "comment":
         return None
     target = files.resolve(word, file)
-    wanted = ""
+    derivative_of = ""
     if target is not None and target.kind == "law":
         blocks = list(_about_law(target, files))
     elif target is not None:
@@ -122,7 +122,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
         if file.section == "law" and target.kind in ("variable", "parameter", "let"):
             derivative = known.derivatives.get(target.name)
             blocks += _about_derivative(derivative) if derivative else ()
-            wanted = "" if derivative else target.name
+            derivative_of = "" if derivative else target.name
         blocks += _values(target, file)
     else:
         blocks = list(_about_word(word))
@@ -131,7 +131,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
         if d.span is not None and d.span.start <= offset <= d.span.end and d.code in MESSAGES:
             message = MESSAGES[d.code]
             blocks.append(Block("text", f"{d.code}, {message.title}: {message.meaning}"))
-    return Hover(word.span, tuple(blocks), wanted) if blocks else None
+    return Hover(word.span, tuple(blocks), derivative_of) if blocks else None
 
 
 def _about_word(word: Word) -> Iterator[Block]:

@@ -143,8 +143,8 @@ def _check_others(target: Target, among: Iterable[File], files: Files) -> None:
 def _check_free(target: Target, new: str, among: Iterable[File], files: Files) -> None:
     """Refuse a name that a file in which the old one is declared or inherited has already."""
     for file in dict.fromkeys((target.file, *among)):
-        mentions_own = files.declaration(target.name, file)
-        if mentions_own is None or mentions_own.key != target.key:
+        declared = files.declaration(target.name, file)
+        if declared is None or declared.key != target.key:
             continue  # an argument of a call: the names of this file are others
         taken = files.declaration(new, file)
         if taken is not None:

@@ -27,7 +27,7 @@ from lawdsl.language.lexer import logical_lines
 from lawdsl.language.parser import tokens_of, with_types
 from lawdsl.language.size_limits import MAX_BYTES
 
-MAX_REMEMBERED = 1000  # characters of a line whose words are kept
+MAX_REMEMBERED = 1000  # characters of a line whose words are cached
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
 OPENING = ("LPAR", "LSQB", "LBRACE")
 CLOSING = ("RPAR", "RSQB", "RBRACE")

@@ -16,7 +16,7 @@ from lawdsl.highlighting.token_classes import CLASSES
 
 
 class LawLexer(Lexer):  # type: ignore[misc]
-    """The language's own lexer; the text is preserved, whatever mistakes it has."""
+    """The lexer of the language; the text is preserved, whatever mistakes it has."""
 
     name = "law"
     aliases = ("law", "lawdsl")

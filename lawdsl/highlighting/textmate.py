@@ -73,12 +73,12 @@ def grammar_json() -> str:
     statements: list[Rule] = []
     placed_in: dict[tuple[str, ...], list[str]] = {}
     for word in (*STATEMENTS, *LEADING):
-        own = tuple(placed for placed, (homes, _) in PLACED.items() if word in homes)
-        placed_in.setdefault(own, []).append(word)
-    for own, leaders in placed_in.items():
+        inside = tuple(placed for placed, (homes, _) in PLACED.items() if word in homes)
+        placed_in.setdefault(inside, []).append(word)
+    for inside, leaders in placed_in.items():
         body = f"body-{leaders[0]}"
-        repository |= _body(body, own)
-        statements += [_statement(word, body, own) for word in leaders]
+        repository |= _body(body, inside)
+        statements += [_statement(word, body, inside) for word in leaders]
     statements.append(
         {
             "begin": rf"^{GAP}({NAME})(?={EQUATION})",

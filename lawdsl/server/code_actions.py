@@ -34,7 +34,7 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
     )
     warnings = session.claims(uri).warnings
     actions = []
-    if _asked(types.CodeActionKind.QuickFix.value, params.context.only):
+    if _requested(types.CodeActionKind.QuickFix.value, params.context.only):
         for found in corrections(document, span, warnings):
             actions.append(
                 types.CodeAction(
@@ -46,22 +46,22 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
                 )
             )
     # the list of all corrections is asked for after each move of the cursor: not where none is seen
-    wanted = params.context.only is not None and _asked(FIX_ALL, params.context.only)
-    if wanted or actions:
+    is_requested = params.context.only is not None and _requested(FIX_ALL, params.context.only)
+    if is_requested or actions:
         every = all_corrected(document, session.documents.opened())
         if every is not None:
-            kind = FIX_ALL if wanted else types.CodeActionKind.QuickFix
+            kind = FIX_ALL if is_requested else types.CodeActionKind.QuickFix
             edit = _workspace_edit(session, uri, (every,))
             actions.append(types.CodeAction(title=ALL, kind=kind, edit=edit))
     return actions
 
 
-def _asked(kind: str, only: Iterable[str] | None) -> bool:
+def _requested(kind: str, only: Iterable[str] | None) -> bool:
     """Whether the editor asks for a kind: for all, for it, or for a kind that includes it."""
     if only is None:
         return True
-    wanted = [str(getattr(w, "value", w)) for w in only]
-    return any(w == "" or kind == w or kind.startswith(f"{w}.") for w in wanted)
+    kinds = [str(getattr(w, "value", w)) for w in only]
+    return any(w == "" or kind == w or kind.startswith(f"{w}.") for w in kinds)
 
 
 def _workspace_edit(session: Session, uri: str, edits: Iterable[Edit]) -> types.WorkspaceEdit:

@@ -1,4 +1,4 @@
-"""Derivatives for hovers: computed by the worker, and kept for each text of a law."""
+"""Derivatives for hovers: computed by the worker, and cached for each text of a law."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lawdsl.editing.claims import law_key
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Derivative
 
-MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are kept
+MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are cached
 
 
 class Connection(Protocol):

@@ -16,7 +16,7 @@ from lawdsl.language.library import OpenFiles
 from lawdsl.language.parse_cache import ParseCache
 from lawdsl.server.verdict_memory import ClaimStates
 
-MAX_PARSED_CHARACTERS = 200_000  # of all texts together whose syntax trees are kept
+MAX_PARSED_CHARACTERS = 200_000  # of all texts together whose syntax trees are cached
 
 
 @dataclass

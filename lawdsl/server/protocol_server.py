@@ -1,4 +1,4 @@
-"""The server object of pygls, with its own synchronisation of texts."""
+"""The server object of pygls; texts are synchronised here, not by pygls."""
 
 from __future__ import annotations
 

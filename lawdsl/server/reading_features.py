@@ -192,8 +192,8 @@ def references_to(session: Session, params: types.ReferenceParams) -> list[types
         return None
     among = {file.path: file for file in (*all_files(session, files), target.file)}
     places = references(target, among.values(), files)
-    wanted = params.context.include_declaration
-    return [location(session, p.file, p.span) for p in places if wanted or not p.declares]
+    with_declaration = params.context.include_declaration
+    return [location(session, p.file, p.span) for p in places if with_declaration or not p.declares]
 
 
 def highlights_of(

@@ -18,7 +18,7 @@ from lawdsl.proof.verdict import Check, Verdict
 
 Task = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], dict[str, Any]]
 DERIVATIVE_SECONDS = 2.0  # CPU time (s) of one derivative
-MAX_CHARACTERS = 100_000  # of the texts whose syntax trees are kept
+MAX_CHARACTERS = 100_000  # of the texts whose syntax trees are cached
 FIRST = """law first
 variable N > 0
 parameter E, A, k > 0
@@ -83,13 +83,13 @@ def check(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> di
     def answer(check: Check) -> dict[str, Any]:
         return {"warnings": [plain_diagnostic(d) for d in check.warnings]}
 
-    kept = kept_check(law.declarations, limits)
-    if kept is not None:
-        for verdict in kept.claims:
+    cached = kept_check(law.declarations, limits)
+    if cached is not None:
+        for verdict in cached.claims:
             report(verdict)
-        return answer(kept)
+        return answer(cached)
     try:
-        # only what is on disk is kept, not every state of an edit
+        # only what is on disk is cached, not every state of an edit
         whole = whole_check(
             law, limits, on_verdict=report, known=known, keep=_saved(request) and not any(known)
         )

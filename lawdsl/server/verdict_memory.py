@@ -10,7 +10,7 @@ from lawdsl.editing.claims import claim_key, claimed_lines, law_key
 from lawdsl.editing.document import Document
 from lawdsl.proof.verdict import Verdict
 
-MAX_LAWS = 64  # laws, each state of one counted, whose verdicts are kept
+MAX_LAWS = 64  # laws, each state of one counted, whose verdicts are cached
 
 
 @dataclass
