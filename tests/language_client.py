@@ -65,13 +65,17 @@ class PlainClient:
                 break
             message = json.loads(stream.read(length))
             if "id" in message and "method" in message:  # a request of the server
-                self._write({"id": message["id"], "result": None})
+                self.send({"id": message["id"], "result": None})
             with self.news:
                 self.arrived.append((time.perf_counter(), message))
                 self.news.notify_all()
 
-    def _write(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message, without its version of JSON-RPC."""
+        self.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def send_bytes(self, body: bytes) -> None:
+        """Send what may be no message."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         self.process.stdin.flush()
@@ -79,17 +83,26 @@ class PlainClient:
     def tell(self, method: str, params: Any) -> float:
         """Send a notification; the time at which it was sent."""
         now = time.perf_counter()
-        self._write({"method": method, "params": params})
+        self.send({"method": method, "params": params})
         return now
 
     def ask(self, method: str, params: Any) -> Any:
         """The answer to a request."""
-        self.number += 1
-        number = self.number
-        self._write({"id": number, "method": method, "params": params})
-        _, answer = self.wait(lambda m: m.get("id") == number and "method" not in m)
+        answer = self._answer(method, params)
         assert "error" not in answer, answer["error"]
         return answer["result"]
+
+    def refused(self, method: str, params: Any) -> int:
+        """The code of the error that answers a request."""
+        answer = self._answer(method, params)
+        assert "error" in answer, answer
+        return int(answer["error"]["code"])
+
+    def _answer(self, method: str, params: Any) -> dict[str, Any]:
+        self.number += 1
+        number = self.number
+        self.send({"id": number, "method": method, "params": params})
+        return self.wait(lambda m: m.get("id") == number and "method" not in m)[1]
 
     def wait(
         self,
@@ -140,6 +153,20 @@ class PlainClient:
             )
         )
         return at, message["params"]["diagnostics"]
+
+    def published_with(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
+        """The first messages about a version among which is one of a code."""
+        while True:
+            _, found = self.published(path, version)
+            if code in {d["code"] for d in found}:
+                return found
+
+    def published_without(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
+        """The first messages about a version among which is none of a code."""
+        while True:
+            _, found = self.published(path, version)
+            if code not in {d["code"] for d in found}:
+                return found
 
     def hints(self, path: Path, lines: int = 10_000) -> list[str]:
         """The hints of a document."""

@@ -29,11 +29,7 @@ def lsp(stdio: bool, port: int | None) -> int:
     needs("pygls", "lsprotocol", extra="lsp")
     from lawdsl.server.start import serve_stdio, serve_tcp
 
-    if port is None:
-        serve_stdio()
-    else:
-        serve_tcp(port)
-    return 0
+    return serve_stdio() if port is None else serve_tcp(port)
 
 
 COMMANDS = (lsp,)

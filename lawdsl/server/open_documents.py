@@ -27,10 +27,12 @@ class OpenDocument:
         uri: its address in messages of the protocol.
         path: its file, with symbolic links resolved; for a document that has none, where one would be.
         on_disk: whether the address is that of a file.
-        version: the number of the text, which the editor counts.
+        version: the number of the text, which the editor counts; two texts may have one number.
         text: the text, as it is now.
         document: what it declares; None until it is read.
         read_version: the number of the text that was read.
+        revision: counts its texts, and those of the laws that it names.
+        read_revision: the one that was read.
         claims: the verdicts on its claims, for the version `claims_of`.
     """
 
@@ -41,13 +43,15 @@ class OpenDocument:
     text: str
     document: Document | None = None
     read_version: int | None = None
+    revision: int = 0
+    read_revision: int | None = None
     claims: ClaimStates = field(default_factory=ClaimStates)
     claims_of: Document | None = None
 
     @property
     def stale(self) -> bool:
-        """Whether the text was edited since it was read."""
-        return self.document is None or self.read_version != self.version
+        """Whether the text, or that of a law that it names, was edited since it was read."""
+        return self.document is None or self.read_revision != self.revision
 
 
 @dataclass
@@ -68,13 +72,12 @@ class OpenDocuments:
 
     def open(self, uri: str, version: int, text: str) -> OpenDocument:
         """Add a document, or replace it."""
-        file = to_fs_path(uri) if uri.startswith("file:") else None
-        if file:
-            path = Path(file).resolve()
-        else:
+        path = _file_of(uri)
+        on_disk = path is not None
+        if path is None:
             name = "".join(c if c.isalnum() else "_" for c in uri)[:64]
             path = self.folder.resolve() / f"{name}.law"
-        self.by_uri[uri] = OpenDocument(uri, path, bool(file), version, text)
+        self.by_uri[uri] = OpenDocument(uri, path, on_disk, version, text)
         return self.by_uri[uri]
 
     def change(
@@ -90,6 +93,7 @@ class OpenDocuments:
             else:
                 document.text = change.text
         document.version = version
+        document.revision += 1
         return document
 
     def close(self, uri: str) -> OpenDocument | None:
@@ -105,7 +109,7 @@ class OpenDocuments:
         """What a document declares, read again if it was edited."""
         if document.stale or document.document is None:
             document.document = self.reading(document)()
-            document.read_version = document.version
+            document.read_version, document.read_revision = document.version, document.revision
         return document.document
 
     def reading(self, document: OpenDocument) -> Callable[[], Document]:
@@ -124,6 +128,19 @@ class OpenDocuments:
             named = document.document.named if document.document is not None else frozenset()
             if document.uri != but and path in named:
                 yield document
+
+
+def _file_of(uri: str) -> Path | None:
+    """The file of an address; None for one that no file can have."""
+    try:
+        file = to_fs_path(uri) if uri.startswith("file:") else None
+        if not file:
+            return None
+        path = Path(file).resolve()
+        path.is_file()  # some names are only found to be impossible when they are looked for
+    except (ValueError, OSError, RuntimeError):
+        return None
+    return path
 
 
 def edited(text: str, change: types.TextDocumentContentChangePartial, encoding: str) -> str:

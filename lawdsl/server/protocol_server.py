@@ -3,51 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path
 
 from lawdsl import __version__
 from lawdsl.server.commands import COMMANDS
 from lawdsl.server.features import FEATURES
+from lawdsl.server.messages import Protocol
 from lawdsl.server.session import Session
 
 log = logging.getLogger(__name__)
 WATCHED = "**/*.law"
-Steps = Generator[Any, Any, None]
-
-
-class Protocol(LanguageServerProtocol):
-    """Passes the notifications about documents on, without a second copy of their texts.
-
-    That of pygls ends lines at further characters, such as form feeds, which the protocol does not.
-    """
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Steps:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
-        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
 
 
 class Server(LanguageServer):
     """The server; errors of requests are answers, and go to the log instead of a window."""
 
+    protocol: Protocol
+
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error that was not the answer to a request."""
+        """Log an error that was not the answer to a request; a message that is not JSON has one."""
         log.error("%s", error)
+        if isinstance(error, (ValueError, RecursionError)) and source is JsonRpcException:
+            self.protocol.refuse(None, JsonRpcParseError(str(error)))
 
 
 class Editor:

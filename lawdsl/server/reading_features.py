@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
 from lawdsl.editing.completion import Completion, completions
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
-from lawdsl.editing.navigation import definition, highlights, references
+from lawdsl.editing.names import File
+from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import all_files, files_of, location
+from lawdsl.server.workspace import files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
 WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
@@ -176,7 +179,9 @@ def definition_of(session: Session, params: types.DefinitionParams) -> types.Loc
     return None if target is None else location(session, target.file, target.span)
 
 
-def references_to(session: Session, params: types.ReferenceParams) -> list[types.Location] | None:
+async def references_to(
+    session: Session, params: types.ReferenceParams
+) -> list[types.Location] | None:
     """The mentions of what the word at a place names, in all files.
 
     Args:
@@ -190,10 +195,14 @@ def references_to(session: Session, params: types.ReferenceParams) -> list[types
     target = definition(file_of(at[0]), at[1], files)
     if target is None:
         return None
-    among = {file.path: file for file in (*all_files(session, files), target.file)}
-    places = references(target, among.values(), files)
+
+    def mentions(found: Iterator[File]) -> list[Place]:
+        among = {file.path: file for file in (*found, target.file)}
+        return list(references(target, among.values(), files))
+
+    places = await search(session, files, mentions)
     with_declaration = params.context.include_declaration
-    return [location(session, p.file, p.span) for p in places if with_declaration or not p.declares]
+    return await locations(session, (p for p in places if with_declaration or not p.declares))
 
 
 def highlights_of(

@@ -155,28 +155,34 @@ class Session:
         elif document.stale:
             self._read(document)
 
-    async def _read_in_thread(self, document: OpenDocument) -> None:
+    async def _read_in_thread(self, document: OpenDocument, dependent: bool = False) -> None:
         """Read a large document while requests are answered."""
-        version = document.version
+        version, revision = document.version, document.revision
         async with self._thread_turn:
-            if document.version == version and document.stale:
+            if document.revision == revision and document.stale:
                 reading = self.documents.reading(document)
                 read = await asyncio.to_thread(reading)
-                if document.version == version:  # else it is read again, perhaps by now
-                    document.document, document.read_version = read, version
-        if self.documents.by_uri.get(document.uri) is document and document.version == version:
-            self._was_read(document)
+                if document.revision == revision:  # else it is read again, perhaps by now
+                    document.document = read
+                    document.read_version, document.read_revision = version, revision
+        if self.documents.by_uri.get(document.uri) is document and document.revision == revision:
+            self._was_read(document, dependent)
 
     def _read(self, document: OpenDocument) -> None:
         self._stop("read", document.uri)
         self.documents.read(document)
         self._was_read(document)
 
-    def _was_read(self, document: OpenDocument) -> None:
-        """Show the messages about a version, and decide its claims when no edit follows."""
+    def _was_read(self, document: OpenDocument, dependent: bool = False) -> None:
+        """Show the messages about a version, and decide its claims when no edit follows.
+
+        What depends on a dependent is not read again: it depends on the edited document, too.
+        """
         self.publish(document)
         self._later("claims", document.uri, 0.0, self._update_claims, document)
-        self._later("dependents", document.uri, DEPENDENT_DELAY, self._read_dependents, document)
+        if not dependent:
+            again = self._read_dependents
+            self._later("dependents", document.uri, DEPENDENT_DELAY, again, document)
 
     def _update_claims(self, document: OpenDocument) -> None:
         """See which verdicts still hold, and have the others decided."""
@@ -208,23 +214,20 @@ class Session:
         for document in documents:
             if self.documents.by_uri.get(document.uri) is not document:
                 continue
-            document.read_version = None
+            dependent = not document.stale  # else it is edited, too, and others depend on that
+            document.revision += 1
             if len(document.text) > LARGE:
-                await self._read_in_thread(document)
+                await self._read_in_thread(document, dependent)
             else:
                 self.documents.read(document)
-                self._show_dependent(document)
+                self._was_read(document, dependent)
             await asyncio.sleep(0)  # requests come first
 
-    def _show_dependent(self, document: OpenDocument) -> None:
-        """As `_was_read`, but without reading what depends on this one: that is read already."""
-        self._was_read(document)
-        self._stop("dependents", document.uri)
-
     def publish(self, document: OpenDocument) -> None:
-        """Show all that is known to be wrong with a version that was read."""
+        """Show all that is known to be wrong with a version that was read, unless it is edited since."""
         read = document.document
-        assert read is not None
+        if read is None or document.stale:
+            return
         positions = self.positions(read)
         found = [diagnostic(d, read, document.uri, positions) for d in self.messages(document)]
         if document.claims_of is read:
@@ -253,12 +256,7 @@ class Session:
             document = self.documents.by_uri.get(uri)
             if document is not None and not document.stale and document.document is not None:
                 if self.claims(uri).deciding:
-                    async with self._worker_turn:
-                        self.deciding = uri
-                        try:
-                            await self._decide(document, document.document)
-                        finally:
-                            self.deciding = None
+                    await self._decide_now(document, document.document)
 
     async def ask_worker(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """The answer of the worker to a request; None if it has none.
@@ -329,8 +327,7 @@ class Session:
             known.warnings = read.text, warnings
         document.claims.warnings, document.claims.warned = warnings, read.text
         document.claims.deciding = False
-        if document.read_version == document.version:
-            self.publish(document)
+        self.publish(document)
         self._refresh()
 
     async def verdicts(self, uri: str) -> list[Verdict]:
@@ -349,19 +346,23 @@ class Session:
         if self.claims(uri).deciding:
             self._stop("decide", uri)
             self.waiting.pop(uri, None)
-            async with self._worker_turn:
-                if document.claims.deciding and document.claims_of is read:
-                    self.deciding = uri
-                    try:
-                        await self._decide(document, read)
-                    finally:
-                        self.deciding = None
+            # a request that is cancelled leaves the work to the hints, and the worker its turn
+            await asyncio.shield(self._spawn(self._decide_now(document, read)))
         known = self.memory.of(key).verdicts  # not those of a version that is edited meanwhile
         return [
             replace(known[c], place=(claim.text.name, claim.text.position(claim.span.start)[0]))
             for c, claim in zip(claims, read.declarations.claims, strict=True)
             if c in known
         ]
+
+    async def _decide_now(self, document: OpenDocument, read: Document) -> None:
+        async with self._worker_turn:
+            if document.claims.deciding and document.claims_of is read:
+                self.deciding = document.uri
+                try:
+                    await self._decide(document, read)
+                finally:
+                    self.deciding = None
 
     def _refresh(self) -> None:
         self.client.refresh_hints()

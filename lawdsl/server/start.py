@@ -21,8 +21,12 @@ GARBAGE = 20_000  # new records after which garbage is looked for
 HOST = "127.0.0.1"
 
 
-def serve_stdio() -> None:
-    """Answer on standard output what is asked on standard input, until it ends."""
+def serve_stdio() -> int:
+    """Answer on standard output what is asked on standard input, until it ends.
+
+    Returns:
+        The exit code: 0 if the editor asked for the end by `shutdown`, 1 otherwise.
+    """
     _prepare()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write among the answers
@@ -32,13 +36,17 @@ def serve_stdio() -> None:
             server.start_io(_EndingInput(sys.stdin.buffer), answers)  # type: ignore[arg-type]
     finally:
         session.end()
+    return 0 if server.protocol.is_shut_down else 1
 
 
-def serve_tcp(port: int) -> None:
+def serve_tcp(port: int) -> int:
     """Answer one editor that connects to a port of this machine.
 
     Args:
         port: its number.
+
+    Returns:
+        The exit code: 0 if the editor asked for the end by `shutdown`, 1 otherwise.
     """
     _prepare()
     with socket.create_server((HOST, port)) as listener:
@@ -50,6 +58,7 @@ def serve_tcp(port: int) -> None:
             server.start_io(source, connection.makefile("wb"))  # type: ignore[arg-type]
     finally:
         session.end()
+    return 0 if server.protocol.is_shut_down else 1
 
 
 def _prepare() -> None:

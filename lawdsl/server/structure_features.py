@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from lawdsl.core.diagnostics import printable
 from lawdsl.editing.formatting import formatting
 from lawdsl.editing.hover import file_of
+from lawdsl.editing.names import File
 from lawdsl.editing.outline import Entry, folds, outline, ranges_around
 from lawdsl.editing.positions import Positions
 from lawdsl.editing.rename import FileEdits, RenameRefused, rename, renamed_word
@@ -15,7 +17,7 @@ from lawdsl.editing.semantic_tokens import MODIFIERS, TYPES, semantic_tokens
 from lawdsl.server.conversions import range_of, text_edit
 from lawdsl.server.reading_features import place
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import all_files, files_of, positions_of, uri_of
+from lawdsl.server.workspace import Refused, files_of, positions_of, search, uri_of
 
 RENAME = types.RenameOptions(prepare_provider=True)
 LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
@@ -37,13 +39,6 @@ SYMBOLS = {
     "require": types.SymbolKind.Boolean,
 }
 """Kind of an entry of an outline -> its symbol; the others are events."""
-
-
-class Refused(JsonRpcException):
-    """A request that is understood, but not carried out."""
-
-    CODE = -32803  # RequestFailed of the protocol
-    MESSAGE = "request failed"
 
 
 def symbols(
@@ -179,7 +174,7 @@ def prepare_rename(
     return types.PrepareRenamePlaceholder(where, written)
 
 
-def renamed(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
+async def renamed(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
     """The edits of all files that give a name another one.
 
     Args:
@@ -192,10 +187,15 @@ def renamed(session: Session, params: types.RenameParams) -> types.WorkspaceEdit
     at = place(session, params.text_document.uri, params.position)
     if at is None:
         return None
+    document, offset = at
     files = files_of(session)
+
+    def edits_among(found: Iterator[File]) -> tuple[list[File], tuple[FileEdits, ...]]:
+        among = list(found)
+        return among, rename(file_of(document), offset, params.new_name, among, files)
+
     try:
-        among = all_files(session, files)
-        parts = rename(file_of(at[0]), at[1], params.new_name, among, files)
+        among, parts = await search(session, files, edits_among)
     except RenameRefused as refused:
         raise Refused(str(refused)) from None
     paths = {file.path: file for file in among}

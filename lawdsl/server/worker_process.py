@@ -31,12 +31,15 @@ class WorkerProcess:
     Attributes:
         process: the process; None before the first request, and after it ended.
         last: the number of the last request.
-        running: the number of the request that is being worked on.
+        running: the number of the request that is being worked on, or waits for the process to start.
+        unwanted: whether that one was cancelled before it was sent.
     """
 
     process: asyncio.subprocess.Process | None = None
     last: int = 0
     running: int | None = None
+    unwanted: bool = False
+    _sent: bool = field(default=False, repr=False)
     _timer: asyncio.TimerHandle | None = field(default=None, repr=False)
 
     async def start(self) -> asyncio.subprocess.Process:
@@ -71,10 +74,14 @@ class WorkerProcess:
         Raises:
             WorkerLost: the worker ended, or was ended.
         """
-        process = await self.start()
         self.last += 1
         number = self.running = self.last
+        self.unwanted = self._sent = False
         try:
+            process = await self.start()
+            if self.unwanted:
+                return {"id": number, "cancelled": True}
+            self._sent = True
             self._send(process, {"id": number, "kind": kind, **arguments})
             while True:
                 answer = await self._read(process)
@@ -91,7 +98,13 @@ class WorkerProcess:
         return answer
 
     def cancel(self) -> None:
-        """End the work on the current request; the process too, if it does not stop at once."""
+        """End the work on the current request; the process too, if it does not stop at once.
+
+        A process that is starting is left to start: the request is not sent to it.
+        """
+        if self.running is not None and not self._sent:
+            self.unwanted = True
+            return
         if self.running is None or self.process is None or self._timer is not None:
             return
         with suppress(WorkerLost):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcContentModified, JsonRpcException
 
 from lawdsl.core.diagnostics import LawdslError, Span
 from lawdsl.editing.hover import file_of
 from lawdsl.editing.law_names import files_below
 from lawdsl.editing.names import File, Files
+from lawdsl.editing.navigation import Place
 from lawdsl.editing.positions import Positions
 from lawdsl.server.conversions import range_of
 from lawdsl.server.session import Session
 
 MAX_FILES = 500  # of the folder, in which mentions are searched for
+SEARCH_SECONDS = 20.0  # for a search in them
+T = TypeVar("T")
+
+
+class Refused(JsonRpcException):
+    """A request that is understood, but not carried out."""
+
+    CODE = -32803  # RequestFailed of the protocol
+    MESSAGE = "request failed"
 
 
 def files_of(session: Session) -> Files:
@@ -26,25 +42,55 @@ def files_of(session: Session) -> Files:
     return Files(session.documents.opened())
 
 
-def all_files(session: Session, files: Files) -> list[File]:
-    """The open documents, and the files of the folder.
+async def search(session: Session, files: Files, work: Callable[[Iterator[File]], T]) -> T:
+    """What is found in the open documents and the files of the folder, while requests are answered.
 
     Args:
         session: the connection.
         files: how files find each other.
+        work: the files -> the result; called in a thread.
+
+    Raises:
+        Refused: it takes too long.
+        JsonRpcContentModified: a document was edited meanwhile, for which the result would be wrong.
     """
-    found: dict[Path, File] = {}
-    for document in session.documents.by_uri.values():
+    opened: list[File] = []
+    for document in list(session.documents.by_uri.values()):
         read = session.current(document.uri)
         if read is not None:
-            found[document.path] = file_of(read)
-    for path in files_below(session.documents.folder.resolve(), MAX_FILES):
+            opened.append(file_of(read))
+        await asyncio.sleep(0)  # reading one is short; other requests come between
+    folder = session.documents.folder
+    before = _revisions(session)
+    over = threading.Event()
+    try:
+        reading = asyncio.to_thread(work, _files(opened, folder, files, over))
+        found = await asyncio.wait_for(reading, SEARCH_SECONDS)
+    except TimeoutError:
+        raise Refused(f"the files of the folder take more than {SEARCH_SECONDS:g} s") from None
+    finally:
+        over.set()  # a thread for which nobody waits ends at its next file
+    if before != _revisions(session):
+        raise JsonRpcContentModified("a document was edited during the search")
+    return found
+
+
+def _revisions(session: Session) -> dict[str, int]:
+    return {d.uri: d.revision for d in session.documents.by_uri.values()}
+
+
+def _files(opened: list[File], folder: Path, files: Files, over: threading.Event) -> Iterator[File]:
+    """The open documents, then the other files of the folder, until the search is over."""
+    seen = {file.path for file in opened}
+    yield from opened
+    for path in files_below(folder.resolve(), MAX_FILES):
+        if over.is_set():
+            raise Refused("the search was ended")
         path = path.resolve()  # one file of several names is edited once
-        if path not in found:
-            file = files.read(path)
-            if file is not None:
-                found[path] = file
-    return list(found.values())
+        file = files.read(path) if path not in seen else None
+        seen.add(path)
+        if file is not None:
+            yield file
 
 
 def uri_of(session: Session, path: Path) -> str:
@@ -88,3 +134,20 @@ def location(session: Session, file: File, span: Span) -> types.Location:
     """
     where = range_of(span, positions_of(session, file))
     return types.Location(uri_of(session, file.path), where)
+
+
+async def locations(session: Session, places: Iterable[Place]) -> list[types.Location]:
+    """Places in files; other requests come between two files.
+
+    Args:
+        session: the connection.
+        places: the places, those of a file together.
+    """
+    found = []
+    for _, group in groupby(places, key=lambda place: place.file.path):
+        first, *others = group
+        positions = positions_of(session, first.file)
+        uri = uri_of(session, first.file.path)
+        found += [types.Location(uri, range_of(p.span, positions)) for p in (first, *others)]
+        await asyncio.sleep(0)
+    return found

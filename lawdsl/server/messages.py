@@ -1,0 +1,137 @@
+"""Messages of an editor: those that are malformed or out of turn are refused, the others passed on.
+
+Every request has an answer under its number (JSON-RPC 2.0, section 5; Language Server Protocol
+Specification 3.17, "Base Protocol" and "Lifecycle Messages"). Notifications have none: malformed ones
+are logged and ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcMethodNotFound,
+    JsonRpcServerNotInitialized,
+)
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+log = logging.getLogger(__name__)
+Steps = Generator[Any, Any, None]
+
+
+class Protocol(LanguageServerProtocol):
+    """Passes the notifications about documents on, without a second copy of their texts.
+
+    That of pygls ends lines at further characters, such as form feeds, which the protocol does not.
+    """
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Steps:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
+        yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
+
+    # Messages as plain data; pygls would take each object within a message for a message
+
+    @property
+    def is_shut_down(self) -> bool:
+        """Whether the editor has asked for the end."""
+        return self._shutdown
+
+    def structure_message(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Leave each object of a message as it is."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        """Pass a message on, or refuse it.
+
+        Args:
+            message: what was read as JSON.
+        """
+        if not isinstance(message, Mapping) or message.get("jsonrpc") != self.VERSION:
+            self.refuse(None, JsonRpcInvalidRequest("a message is a JSON-RPC 2.0 object"))
+            return
+        if "method" not in message:
+            self._pass_on(message)  # the answer to a request of the server
+            return
+        number = message.get("id")
+        is_request = "id" in message
+        fault = self._fault(message)
+        if fault is None:
+            try:
+                typed = self._typed(message)
+            except Exception as error:  # whatever the types of the protocol find wrong
+                log.error("malformed `%s`: %r", message["method"], error)
+                fault = JsonRpcInvalidParams(f"the parameters of `{message['method']}` are invalid")
+            else:
+                super().handle_message(typed)
+                return
+        if is_request:
+            self.refuse(number if _is_number(number) else None, fault)
+        else:
+            log.error("ignored a notification: %s", fault)
+
+    def _fault(self, message: Mapping[str, Any]) -> JsonRpcException | None:
+        """Why a message cannot be accepted, whatever its parameters."""
+        method = message["method"]
+        if not isinstance(method, str) or ("id" in message and not _is_number(message["id"])):
+            return JsonRpcInvalidRequest("the method is a string, and the id a string or integer")
+        if self._shutdown and method != types.EXIT:
+            return JsonRpcInvalidRequest(f"`{method}` after `shutdown`")
+        begins = method == types.INITIALIZE
+        if self._workspace is None and not begins and method != types.EXIT:
+            return JsonRpcServerNotInitialized(f"`{method}` before `initialize`")
+        if self._workspace is not None and begins:
+            return JsonRpcInvalidRequest("`initialize` was sent before")
+        known = method in self.fm.builtin_features or method in self.fm.features
+        if method != types.CANCEL_REQUEST and not known:
+            return JsonRpcMethodNotFound.of(method)
+        is_notification = not hasattr(self.get_message_type(method), "id")
+        if ("id" in message) == is_notification:
+            kind = "notification" if is_notification else "request"
+            return JsonRpcInvalidRequest(f"`{method}` is a {kind}")
+        return None
+
+    def _typed(self, message: Mapping[str, Any]) -> Any:
+        """A message as a record of the protocol.
+
+        Raises:
+            Exception: its parameters are not those of its method.
+        """
+        kind = self.get_message_type(message["method"])
+        assert kind is not None  # since there is a handler
+        return self._converter.structure(message, kind)
+
+    def _pass_on(self, answer: Mapping[str, Any]) -> None:
+        try:
+            super().handle_message(super().structure_message(dict(answer)))
+        except Exception as error:
+            log.error("malformed answer: %r", error)
+
+    def refuse(self, number: str | int | None, fault: JsonRpcException) -> None:
+        """Answer with an error.
+
+        Args:
+            number: of the request; None where there is none.
+            fault: the error.
+        """
+        log.error("refused: %s", fault)
+        error = {"code": fault.code, "message": fault.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value may be the id of a request."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)

@@ -1,0 +1,166 @@
+"""The order of edits, cancellations and long requests, as the language server sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from language_client import PlainClient
+
+from lawdsl.server.session import LARGE
+from lawdsl.server.worker_process import WorkerProcess
+
+LAW = "law rough\nvariable N > 0\nparameter A, k > 0\nL = A/N^k\nrequire L > 0\n"
+WRONG = LAW.replace("A/N", "A/M")
+CANCELLED = -32800
+COMMENTS = "# a comment\n" * (LARGE // 10)
+
+
+def codes(found: list[dict[str, Any]]) -> set[str]:
+    return {d["code"] for d in found}
+
+
+@pytest.mark.parametrize("version", [2, 1, 0])
+def test_edits_count_in_the_order_of_their_arrival(tmp_path: Path, version: int):
+    """Whatever numbers they have; messages have the number received last."""
+    client = PlainClient(tmp_path)
+    path = tmp_path / "rough.law"
+    client.open(path, LAW, 2)
+    assert client.published(path, 2)[1] == []
+    client.change(path, version, {"text": WRONG})
+    assert codes(client.published_with(path, version, "L0301")) == {"L0301"}
+    client.change(path, version, {"text": f"{LAW}# now correct\n"})
+    client.published_without(path, version, "L0301")
+    assert client.end() == 0
+
+
+def test_messages_of_an_older_text_are_not_shown(tmp_path: Path):
+    """Both edits have one number, and arrive before anything is read."""
+    client = PlainClient(tmp_path)
+    path = tmp_path / "rough.law"
+    client.open(path, LAW)
+    client.published(path, 1)
+    client.change(path, 2, {"text": WRONG})
+    client.hints(path)  # reads it
+    client.change(path, 2, {"text": LAW})
+    client.hints(path)
+    client.forget()
+    client.change(path, 3, {"text": f"{LAW}\n"})
+    assert "L0301" not in codes(client.published(path, 3)[1])
+    assert client.end() == 0
+
+
+def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path):
+    client = PlainClient(tmp_path)
+    path = tmp_path / "rough.law"
+    client.open(path, LAW)
+    check = {"command": "lawdsl.check", "arguments": [path.as_uri()]}
+    client.send({"id": "a", "method": "workspace/executeCommand", "params": check})
+    client.tell("$/cancelRequest", {"id": "a"})
+    _, answer = client.wait(lambda m: m.get("id") == "a")
+    assert answer["error"]["code"] == CANCELLED
+    claims = client.ask("workspace/executeCommand", check)["claims"]
+    assert [c["verdict"] for c in claims] == ["proved"]
+    assert client.end() == 0
+
+
+def test_work_that_is_cancelled_while_the_worker_starts_is_not_begun():
+    worker = WorkerProcess()
+
+    async def run() -> dict[str, Any]:
+        asking = asyncio.create_task(worker.ask("no task of this name", {}, lambda part: None))
+        await asyncio.sleep(0)
+        worker.cancel()
+        try:
+            return await asking
+        finally:
+            process = worker.process
+            assert process is not None and process.stdin is not None  # it has started, for others
+            worker.end()
+            process.stdin.close()
+            await process.wait()
+
+    assert asyncio.run(run()) == {"id": 1, "cancelled": True}
+
+
+def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path):
+    """A hover that is asked for later is answered before; an edit and a cancellation end the search."""
+    base = tmp_path / "base.law"
+    base.write_text(LAW.replace("rough", "base"), encoding="utf-8")
+    for number in range(300):
+        built = f"law built{number}\nextends base\nL = base + {number}/N\n"
+        uses = "".join(f"require L > {number}.{each}/N^k\n" for each in range(30))
+        (tmp_path / f"built{number}.law").write_text(built + uses, encoding="utf-8")
+    client = PlainClient(tmp_path)
+    client.open(base, LAW.replace("rough", "base"))
+    client.published(base, 1)
+    place = {
+        "textDocument": {"uri": base.as_uri()},
+        "position": {"line": 1, "character": 9},
+    }
+    references = {**place, "context": {"includeDeclaration": True}}
+    began = time.perf_counter()
+    client.send({"id": "all", "method": "textDocument/references", "params": references})
+    client.send(
+        {"id": "rename", "method": "textDocument/rename", "params": place | {"newName": "M"}}
+    )
+    assert client.ask("textDocument/hover", place) is not None
+    hovered = time.perf_counter() - began
+    arrived = {m.get("id") for _, m in client.arrived}
+    assert not arrived & {"all", "rename"}
+    _, answer = client.wait(lambda m: m.get("id") == "all")
+    assert len(answer["result"]) == 2 + 300 * 31
+    _, answer = client.wait(lambda m: m.get("id") == "rename")
+    assert len(answer["result"]["documentChanges"]) == 301
+    assert hovered < (time.perf_counter() - began) / 2
+
+    client.send({"id": "gone", "method": "textDocument/references", "params": references})
+    client.tell("$/cancelRequest", {"id": "gone"})
+    _, answer = client.wait(lambda m: m.get("id") == "gone")
+    assert answer["error"]["code"] == CANCELLED
+    client.send({"id": "old", "method": "textDocument/rename", "params": place | {"newName": "M"}})
+    client.change(base, 2, {"text": LAW.replace("rough", "base") + "# edited\n"})
+    _, answer = client.wait(lambda m: m.get("id") == "old")
+    assert answer["error"]["code"] == -32801  # ContentModified
+    assert client.end() == 0
+
+
+def test_edits_of_a_large_law_reach_those_built_on_it(tmp_path: Path):
+    base, built, large = (tmp_path / f"{name}.law" for name in ("base", "built", "large"))
+    text = COMMENTS + LAW.replace("rough", "base")
+    client = PlainClient(tmp_path)
+    client.open(base, text)
+    client.open(built, "law built\nextends base\nL = base + 1/N\n")
+    client.open(large, f"{COMMENTS}law large\nextends built\nL = built + 1/N\n")
+    for path in (base, built, large):
+        client.published_without(path, 1, "L0301")
+    for version in range(2, 6, 2):
+        client.change(base, version, {"text": text.replace("N", "M")})
+        client.published_with(built, 1, "L0301")
+        client.published_with(large, 1, "L0301")
+        client.change(base, version + 1, {"text": text})
+        client.published_without(built, 1, "L0301")
+        client.published_without(large, 1, "L0301")
+    # an edit while what depends on the one before is read
+    client.change(base, 7, {"text": text.replace("N", "M")})
+    client.published_with(built, 1, "L0301")
+    client.change(base, 8, {"text": f"{text}# again\n"})
+    client.published_without(large, 1, "L0301")
+    assert client.end() == 0
+
+
+def test_large_laws_that_extend_each_other_are_not_read_forever(tmp_path: Path):
+    client = PlainClient(tmp_path)
+    for name, other in (("first", "second"), ("second", "first")):
+        path = tmp_path / f"{name}.law"
+        client.open(path, f"{COMMENTS}law {name}\nextends {other}\nL = {other} + 1\n")
+    client.published(tmp_path / "second.law", 1)
+    time.sleep(1.5)
+    client.forget()
+    time.sleep(1.5)
+    assert [json.dumps(m) for _, m in client.arrived if "params" in m] == []
+    assert client.end() == 0
