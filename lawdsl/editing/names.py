@@ -29,7 +29,7 @@ class File:
     text: str
     folder: Path
 
-    @property
+    @cached_property
     def words(self) -> Words:
         """Its words."""
         return words_of(self.text)
@@ -102,13 +102,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Files:
-    """How files find each other.
+    """How files find each other, for one request: each is read once.
 
     Attributes:
         opened: the texts of files that are open, which count instead of those on disk.
+        known: path and folder -> the file as it was read.
     """
 
     opened: OpenFiles = field(default_factory=OpenFiles)
+    known: dict[tuple[Path, Path], File | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def read(self, path: Path, folder: Path | None = None) -> File | None:
         """A file; None for one that cannot be read.
@@ -117,11 +121,15 @@ class Files:
             path: its path.
             folder: where the laws that it names are searched for; beside it by default.
         """
-        try:
-            text = self.opened.read(path).text
-        except LawdslError:
-            return None
-        return File(path, text.removeprefix("\ufeff"), folder or path.parent)
+        beside = folder or path.parent
+        if (path, beside) not in self.known:
+            try:
+                text = self.opened.read(path).text.removeprefix("\ufeff")
+            except LawdslError:
+                self.known[path, beside] = None
+            else:
+                self.known[path, beside] = File(path, text, beside)
+        return self.known[path, beside]
 
     def named(self, name: str, by: File) -> File | None:
         """The file of a law, question or pipeline; None where there is none.
