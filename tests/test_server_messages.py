@@ -119,7 +119,7 @@ def test_a_malformed_notification_or_answer_is_ignored(
 
 def test_a_message_within_a_message_is_not_one(client: PlainClient):
     """Objects within the parameters may have the fields of a message."""
-    inner = {"jsonrpc": "2.0", "id": 7, "method": "shutdown"}
+    inner = {"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover"}
     path = client.folder / "rough.law"
     client.open(path, LAW)
     assert client.ask("textDocument/hover", {**at(path, 1, 9), "workDoneToken": "x", "more": inner})
