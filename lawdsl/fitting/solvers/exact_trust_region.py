@@ -43,7 +43,7 @@ ROUNDING_DECREASE_RTOL = 1e-9
 MIN_CURVATURE_RTOL = 1e-14
 SECULAR_STEPS = 60  # steps for the multiplier of the trust region
 # with so many steps, the objective must have decreased by so much, relative to itself
-PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-11
+PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-5
 
 
 def exact_trust_region(
@@ -75,7 +75,6 @@ def exact_trust_region(
         MINIMUM if search.converged else OUT_OF_STEPS,
         evaluations=search.evaluations,
     )
-
 
 
 class _Search:

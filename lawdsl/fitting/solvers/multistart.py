@@ -160,9 +160,7 @@ def optimum(
         relaxed = replace(problem, transforms=without_coupled)
         within = (solvers[0], _ending_outside(problem, relaxed, solvers[1]))
         try:
-            best = _optimum(
-                law, relaxed, starts, seed, progress, within, further_starts, tolerance
-            )
+            best = _optimum(law, relaxed, starts, seed, progress, within, further_starts, tolerance)
         except _OutsideLimits:
             return _optimum(law, problem, *search)
         if within_limits(problem.transforms, best.theta):
