@@ -27,8 +27,8 @@ Mask = NDArray[np.bool_]
 MAX_INNER_STEPS = 30  # steps of Newton's method for the linear parameters
 # relative to the loss: a smaller predicted decrease ends the search for the linear parameters
 INNER_RTOL = 1e-15
-# the floor of the curvature of a row, relative to its weight in reweighted least squares
-FLOOR_SHARE = 1e-3
+# floors of the curvature of a row, relative to its weight in reweighted least squares
+FLOOR_SHARES = (1e-3, 1.0)
 # evaluations for the minimum along a step; the least part of the interval that each of them excludes,
 # and that in which the next one lies if the objective has no value at the end of the step
 LINE_STEPS, MIN_FRACTION, NO_VALUE_FRACTION = 4, 0.01, 0.1
@@ -215,19 +215,19 @@ class _LinearMinimisation:
     ) -> tuple[Array, ResidualState]:
         """Minimise from s of shape (starts, m); return the best s and the residual state there.
 
-        Where a step of Newton's method does not decrease the objective, the next one is taken with
-        floored curvatures, along which the minimum is searched for.
+        Where a step of Newton's method does not decrease the objective, the minimum is searched for
+        along a step with a floor of the curvatures, first a low one.
         """
         state = self._state(s)
         running = np.arange(len(s))
-        floored, stopped = np.zeros(len(s), dtype=bool), np.zeros(len(s), dtype=bool)
+        failures = np.zeros(len(s), dtype=np.int64)
         finished: tuple[Array, ResidualState] | None = None
         for _ in range(MAX_INNER_STEPS):
-            step, predicted_decrease = self._step(state, s, floored)
+            step, predicted_decrease = self._step(state, s, failures)
             # a comparison with nan is false, so a start without a value stops here
             active = (
                 predicted_decrease > np.maximum(decrease_rtol * state.loss, decrease_atol)
-            ) & ~stopped
+            ) & (failures <= len(FLOOR_SHARES))
             if not active.any():
                 break
             if not active.all():
@@ -240,15 +240,15 @@ class _LinearMinimisation:
                     state.at(active),
                     decrease_atol[active],
                 )
-                step, floored, stopped = step[active], floored[active], stopped[active]
+                step, failures = step[active], failures[active]
                 self._keep(active)
             trial = s + step
             trial_state = self._state(trial)
             better = trial_state.loss <= state.loss
             if better.all():
-                s, state, floored[:] = trial, trial_state, False
+                s, state, failures[:] = trial, trial_state, 0
                 continue
-            is_too_long = ~better & floored
+            is_too_long = ~better & (failures > 0)
             if is_too_long.any():
                 shares = self._line_minima(s, step, state, trial_state)
                 trial = s + step * np.where(is_too_long, shares, 1.0)[:, None]
@@ -256,7 +256,7 @@ class _LinearMinimisation:
                 better = trial_state.loss <= state.loss
             s = np.where(better[:, None], trial, s)
             state = state.where(better, trial_state)
-            stopped, floored = ~better & floored, ~better
+            failures = np.where(better, 0, failures + 1)
         if finished is None:
             return s, state
         _store(finished, running, s, state)
@@ -326,19 +326,24 @@ class _LinearMinimisation:
             self.theta, self.form = self.theta[active], self.form.of(active)
             self.penalty = _LinearPenalty.of(self.problem, self.theta, self.form)
 
-    def _step(self, state: ResidualState, s: Array, floored: Mask) -> tuple[Array, Array]:
+    def _step(
+        self, state: ResidualState, s: Array, failures: NDArray[np.int64]
+    ) -> tuple[Array, Array]:
         """Newton's step under the bounds, and the decrease that it predicts.
 
         Args:
             state: the residual state at s of shape (starts, m).
-            floored: the starts whose curvatures have a floor, shape (starts,). Few rows of a Huber
-                loss have a curvature, and that of logarithms may be negative: with the floor the
-                step leads downwards, and is not endless along what these rows do not determine.
+            failures: how many steps from s have not decreased the objective, shape (starts,). Then
+                the curvatures have a floor: few rows of a Huber loss have a curvature, and that of
+                logarithms may be negative. With a low floor the step may be long along what these
+                rows do not determine; from the highest, that of reweighted least squares, it is
+                short.
         """
         slopes, curvature = state.derivatives(self.problem, exact=True)
-        if floored.any():
-            floor = FLOOR_SHARE * state.derivatives(self.problem, exact=False)[1]
-            curvature = np.where(floored[:, None], np.maximum(curvature, floor), curvature)
+        if failures.any():
+            share = np.array([0.0, *FLOOR_SHARES, 1.0])[failures][:, None]
+            floor = share * state.derivatives(self.problem, exact=False)[1]
+            curvature = np.where(share > 0, np.maximum(curvature, floor), curvature)
         gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
         if self.penalty is not None:
             gradient += self.penalty.gradient(s)
