@@ -184,7 +184,9 @@ class Session:
         read = document.document
         if read is None or document.claims_of is read:
             return
-        document.claims, document.claims_of = updated(document.claims, read, self.memory), read
+        opened = self.documents.opened()
+        document.claims = updated(document.claims, read, self.memory, opened)
+        document.claims_of = read
         if document.claims.current or document.claims.warnings:
             self.publish(document)
         if document.claims.deciding:
