@@ -69,7 +69,9 @@ def references(target: Target, among: Iterable[File], files: Files) -> Iterator[
         among: the files in which mentions are searched for.
         files: how files find each other.
     """
-    target = files.declaration(target.name, target.file) or target if target.kind == "output" else target
+    target = (
+        files.declaration(target.name, target.file) or target if target.kind == "output" else target
+    )
     for file in among:
         if target.name not in file.text and not _greek(file.text):
             continue

@@ -195,7 +195,9 @@ def _check_output(
             span = header.span if header else Span(0, 0)
             help = "write the law as `L = …`"
             if base is not None:
-                help = f"write `{base.output.text} = …`, where `{base.name}` is the extended formula"
+                help = (
+                    f"write `{base.output.text} = …`, where `{base.name}` is the extended formula"
+                )
                 scope.unread_names |= {base.output.name}  # what lacks is said once
             scope.report("L0402", "the file has no equation", span, help)
     elif base is not None and output.name != base.output.name:

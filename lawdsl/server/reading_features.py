@@ -100,7 +100,7 @@ def markdown(blocks: tuple[Block, ...]) -> str:
     Args:
         blocks: its parts.
     """
-    languages = {"code": "law", "latex": "latex"}
+    languages = {"code": "law", "latex": "latex", "proof": "text"}
     parts = [
         escaped(printable_lines(block.text))
         if block.kind == "text"
