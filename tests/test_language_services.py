@@ -21,7 +21,8 @@ from marked_texts import (
 )
 
 from lawdsl.cli import cli
-from lawdsl.editing.completion import SEEN, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_names import SEEN
 from lawdsl.editing.document import Document, read_document
 from lawdsl.editing.formatting import formatting
 from lawdsl.editing.hover import Derivative, Known, file_of, hover

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.editing.completion import Completion, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
 from lawdsl.editing.navigation import definition, highlights, references
