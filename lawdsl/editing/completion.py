@@ -31,6 +31,14 @@ from lawdsl.language.keywords import (
     statements_of,
 )
 
+ONCE = ("extends", "minimize", "maximize")
+"""Statements of which a file has one."""
+ONLY_IN = {
+    "integer": ("choose",),
+    "if": ("output", "let", "require", "minimize", "maximize", "subject"),
+}
+"""Keyword that the grammar allows in more places than the language -> the statements that have it."""
+
 
 def completions(document: Document, offset: int, files: Files) -> list[Completion]:
     """What may be written at an offset; nothing in texts and comments.
@@ -45,13 +53,16 @@ def completions(document: Document, offset: int, files: Files) -> list[Completio
         return []
     file = file_of(document)
     found: dict[tuple[str, str], Completion] = {}
-    for proposal in (*_words(document, place), *declared_names(file, place, files)):
+    declared = files.all_declared(file).values()
+    indexed = any(target.kind == "index" for target in declared)
+    words = _words(document, place, indexed=indexed)
+    for proposal in (*words, *declared_names(file, place, files)):
         found.setdefault((proposal.text, proposal.kind), proposal)
     return sorted(found.values(), key=lambda c: (c.rank, c.text))
 
 
-def _words(document: Document, place: Place) -> Iterator[Completion]:
-    """Words of the language."""
+def _words(document: Document, place: Place, *, indexed: bool) -> Iterator[Completion]:
+    """Words of the language; sums only where there is an index."""
     span = place.span
     if not place.before:
         yield from _statements(document, place)
@@ -67,7 +78,7 @@ def _words(document: Document, place: Place) -> Iterator[Completion]:
         for name, meaning in VERDICTS.items():
             yield Completion(name, "verdict", span, meaning, 2)
     elif _is_formula(place, document.section):
-        yield from _functions(place)
+        yield from _functions(place, document.section, indexed=indexed)
         if place.line == "require" and [t.type for t in place.before] == ["REQUIRE"]:
             yield from _snippets(claim_snippets(file_of(document)), span, rank=0)
 
@@ -78,7 +89,10 @@ def _statements(document: Document, place: Place) -> Iterator[Completion]:
     words: tuple[str, ...] = statements_of(document.section)
     if not has_header(document.text[: span.start]):
         words = (*SECTIONS, *words)
+    begun = {str(line.tokens[0].value) for line in document.logical_lines if line.tokens}
     for word in words:
+        if word in ONCE and word in begun:
+            continue
         yield Completion(word, "keyword", span, KEYWORDS.get(word, ""), 2)
         if word == "subject" and not place.following.startswith("to"):
             yield Completion("subject to", "keyword", span, KEYWORDS[word], 2)
@@ -94,7 +108,7 @@ def _snippets(snippets: Sequence[Snippet], span: Span, rank: int = 4) -> Iterato
 def _keywords(place: Place) -> Iterator[str]:
     """The keywords that may stand at the cursor."""
     for word in (*PLACED, *PIECEWISE, "unit", "for", "in", "is", "as", "expect", "finite"):
-        if word.upper() in place.accepts:
+        if word.upper() in place.accepts and place.line in ONLY_IN.get(word, (place.line,)):
             yield word
     if "TREND" in place.accepts:
         yield from TRENDS
@@ -114,17 +128,17 @@ def _is_formula(place: Place, section: str) -> bool:
     return begins and place.word.role in ("name", "function", "constant", "law")
 
 
-def _functions(place: Place) -> Iterator[Completion]:
-    names = [*FUNCTIONS, *AGGREGATES]
-    if place.line == "minimize":
-        names += [*LOSSES, "straightest"]
+def _functions(place: Place, section: str, *, indexed: bool) -> Iterator[Completion]:
+    names = [*FUNCTIONS, *(AGGREGATES if indexed else ())]
+    if place.line == "minimize" and section == "law":
+        names = [*LOSSES, "straightest"] if len(place.before) == 1 else ["log"]
     if place.line == "require":
         names.append("diff")
     for name in names:
         call, meaning = function_meaning(name)
         snippet = "" if place.following.startswith("(") else f"{name}($1)$0"
         yield Completion(name, "function", place.span, f"{call}: {meaning}", 4, snippet)
-    for name, meaning in CONSTANTS.items():
+    for name, meaning in CONSTANTS.items() if "exp" in names else ():
         endless = place.line == "require" and "->" in [t.value for t in place.before]
         if (name != "oo" or endless) and not place.following.startswith(("(", "[")):
             yield Completion(name, "constant", place.span, meaning, 4)
