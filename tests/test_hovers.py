@@ -99,6 +99,7 @@ def test_a_derivative_that_needs_words_has_them(text: str, shown_too: str, tmp_p
         ("dcpt.tradeoff", "given     N ", "given     |N ", "variable N > 0  unit Gparam"),
         ("dcpt.tradeoff", "question dcpt", "question |dcpt", "subject to general(N, D"),
         ("mixing.nested", "pipeline mixing", "pipeline |mixing", "step mixing.m4"),
+        ("cmr.critical", "from data", "from |data", "data: the table of measurements"),
         ("mixing.nested", "mixture, N,", "mixture, |N,", "declared in mixing.size, which comes"),
     ],
 )

@@ -26,6 +26,7 @@ from lawdsl.language import tree
 from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.latex import formula_latex, latex_names
 from lawdsl.language.library import ships
+from lawdsl.language.pipeline_records import MEASUREMENTS
 from lawdsl.language.printer import print_formula, print_items, print_statement, print_unit
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES
@@ -169,6 +170,8 @@ def _about_word(word: Word, file: File) -> Iterator[Block]:
         shown = "subject to"
     if meaning:
         yield Block("text", f"{shown}: {meaning}")
+    elif (word.role, word.text) == ("name", MEASUREMENTS) and file.section == "pipeline":
+        yield Block("text", f"{word.text}: the table of measurements")
     elif word.role == "column":
         yield Block("text", f"{word.text}: a column of the table")
     elif word.role == "argument":
