@@ -187,7 +187,7 @@ class Session:
         opened = self.documents.opened()
         document.claims = updated(document.claims, read, self.memory, opened)
         document.claims_of = read
-        if document.claims.current or document.claims.warnings:
+        if document.claims.to_show:
             self.publish(document)
         if document.claims.deciding:
             self._later("decide", document.uri, DECIDE_DELAY, self._decide_soon, document)

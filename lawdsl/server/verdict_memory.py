@@ -67,6 +67,12 @@ class ClaimStates:
     warned: str = ""
     deciding: bool = False
 
+    @property
+    def to_show(self) -> bool:
+        """Whether there are messages about the claims of the present version."""
+        unexpected = any(not self.verdicts[c].ok for c in self.current)
+        return unexpected or bool(self.warnings)
+
     def of_line(self, words: str) -> tuple[Verdict | None, bool]:
         """The last verdict on the claim of a line, and whether it holds for the present version."""
         key = self.lines.get(words, "")
