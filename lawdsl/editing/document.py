@@ -12,10 +12,10 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
 from lawdsl.language import size_limits
+from lawdsl.language.edited_tokens import edited_lines, edited_tokens
 from lawdsl.language.keywords import section_of_text
-from lawdsl.language.lexer import LogicalLine, logical_lines
+from lawdsl.language.lexer import LogicalLine
 from lawdsl.language.library import OpenFiles, declared_section, warnings_of_file_name
-from lawdsl.language.parser import tokens_of
 from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
@@ -90,7 +90,7 @@ class Document:
     @cached_property
     def logical_lines(self) -> tuple[LogicalLine, ...]:
         """The tokens of each statement and its comments, also where it has mistakes."""
-        return tuple(logical_lines(self.tokens))
+        return edited_lines(self.text) if not self.too_large else ()
 
     @property
     def too_large(self) -> bool:
@@ -127,7 +127,7 @@ def tokens_of_text(text: str) -> tuple[Token, ...]:
     Args:
         text: the text, without a byte order mark.
     """
-    return tuple(tokens_of(Text("", text))[0])
+    return tuple(edited_tokens(Text("", text))[0])
 
 
 def _start(token: Token) -> int:

@@ -278,6 +278,11 @@ class Session:
             log.error("%s: %s", kind, answer["fault"])
         return None if "fault" in answer or "cancelled" in answer else answer
 
+    @property
+    def worker_is_busy(self) -> bool:
+        """Whether the worker has a task, before which it takes no other."""
+        return self._worker_turn.locked()
+
     def request_for(self, read: Document) -> dict[str, Any]:
         """What the tasks of the worker need of a document.
 
