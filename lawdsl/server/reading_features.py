@@ -57,10 +57,11 @@ async def hover_at(session: Session, params: types.HoverParams) -> types.Hover |
     """
     uri = params.text_document.uri
     edited = uri in session.documents.by_uri and session.documents.by_uri[uri].stale
-    at = place(session, uri, params.position)
-    if at is None:
+    document = await session.once_read(uri)
+    if document is None:
         return None
-    document, offset = at
+    position = params.position
+    offset = session.positions(document).offset(position.line, position.character)
     found = _hover(session, uri, document, offset)
     if found is not None and found.derivative_of and document.declarations is not None:
         name = found.derivative_of
