@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -106,6 +107,18 @@ class Document:
     @cached_property
     def _positions(self) -> dict[str, Positions]:
         return {}
+
+    def tokens_before(self, offset: int) -> tuple[Token, ...]:
+        """The tokens that end before an offset or there."""
+        return self.tokens[: bisect_right(self.tokens, offset, key=_end)]
+
+    def line_before(self, offset: int) -> tuple[Token, ...]:
+        """The tokens behind the last line end that begin before an offset."""
+        end = bisect_left(self.tokens, offset, key=_start)
+        start = end
+        while start and self.tokens[start - 1].type != "NEWLINE":
+            start -= 1
+        return self.tokens[start:end]
 
     def token_at(self, offset: int) -> Token | None:
         """The word, string or comment that an offset is in, or ends at; None for a space.
