@@ -18,7 +18,7 @@ from lawdsl.language.characters import CONTROL
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.tokens import all_tokens, tokens_of, words_and_messages
 
-MAX_CACHED = 1000  # characters of a line whose tokens are cached
+MAX_CACHED = 400  # characters of a line whose tokens are cached
 
 Lexed = tuple[tuple[Token, ...], bool]
 """The tokens of a line without spaces, and whether there may be messages about characters."""
@@ -96,7 +96,7 @@ def _lines(text: str) -> Iterator[tuple[int, int, str]]:
         number += 1
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _placed(line: str, start: int, number: int) -> Lexed:
     """The tokens of a line at its place: an edit leaves those before it where they are."""
     return _at(_cached_line(line), start, number)
