@@ -76,7 +76,7 @@ def place_in(document: Document, offset: int) -> Place | None:
         return None
     if _in_text(document, offset):
         return None
-    before = [t for t in document.tokens if span_of(t).end <= start]
+    before = document.tokens_before(start)
     name = written or "x"
     cursor = Token("NAME", name, start_pos=start, end_pos=start + len(name))
     lines = logical_lines([*before, cursor])
@@ -105,16 +105,14 @@ def _in_name(char: str) -> bool:
 def _in_text(document: Document, offset: int) -> bool:
     """Whether a place is in a comment, in a text, or behind a quotation mark that is not closed."""
     illegal = False
-    for token in document.tokens:
+    for token in document.line_before(offset):
         span = span_of(token)
-        if span.start >= offset:
-            break
         if token.type == "COMMENT" and offset <= span.end:
             return True
         if token.type == "STRING" and offset < span.end:
             return True
-        if token.type in ("ILLEGAL", "NEWLINE"):
-            illegal = token.value == '"' or (illegal and token.type == "ILLEGAL")
+        if token.type == "ILLEGAL":
+            illegal |= token.value == '"'
     return illegal
 
 
