@@ -210,6 +210,7 @@ class Editor:
     def close_all(self) -> None:
         """Save all files and close them."""
         self.key("Escape")
+        self.command("File: Save All", 1.0)
         self.command("View: Close All Editor Groups", 1.5)
 
 
@@ -287,7 +288,6 @@ def rename(editor: Editor) -> None:
     time.sleep(1.5)
     editor.shot("33-rename-refused")
     editor.key("Escape")
-    editor.command("File: Save All", 1.5)
 
 
 def fit(editor: Editor) -> None:
