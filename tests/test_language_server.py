@@ -108,7 +108,7 @@ class Editor:
     async def hints(self, uri: str) -> list[str]:
         params = types.InlayHintParams(types.TextDocumentIdentifier(uri), place(0, 0, 10_000, 0))
         found = await self.client.text_document_inlay_hint_async(params)
-        return [str(hint.label) for hint in found or ()]
+        return [str(hint.label).strip() for hint in found or ()]
 
     async def decided(self, uri: str) -> list[str]:
         """The hints, once all claims are decided."""

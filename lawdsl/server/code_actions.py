@@ -1,4 +1,4 @@
-"""Code actions: the corrections that messages carry."""
+"""Code actions: the corrections that messages carry, and those that they suggest."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
                     title=found.title,
                     kind=types.CodeActionKind.QuickFix,
                     diagnostics=[diagnostic(found.diagnostic, document, uri, positions)],
-                    is_preferred=True,
+                    is_preferred=found.safe,
                     edit=_workspace_edit(session, uri, found.edits),
                 )
             )
     # the list of all corrections is asked for after each move of the cursor: not where none is seen
     is_requested = params.context.only is not None and _requested(FIX_ALL, params.context.only)
-    if is_requested or actions:
+    if is_requested or any(action.is_preferred for action in actions):
         every = all_corrected(document, session.documents.opened())
         if every is not None:
             kind = FIX_ALL if is_requested else types.CodeActionKind.QuickFix

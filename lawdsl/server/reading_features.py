@@ -5,7 +5,8 @@ from __future__ import annotations
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.editing.completion import Completion, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
 from lawdsl.editing.navigation import definition, highlights, references
@@ -100,7 +101,7 @@ def markdown(blocks: tuple[Block, ...]) -> str:
     Args:
         blocks: its parts.
     """
-    languages = {"code": "law", "latex": "latex"}
+    languages = {"code": "law", "latex": "latex", "proof": "text"}
     parts = [
         escaped(printable_lines(block.text))
         if block.kind == "text"

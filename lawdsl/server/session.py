@@ -184,8 +184,10 @@ class Session:
         read = document.document
         if read is None or document.claims_of is read:
             return
-        document.claims, document.claims_of = updated(document.claims, read, self.memory), read
-        if document.claims.current or document.claims.warnings:
+        opened = self.documents.opened()
+        document.claims = updated(document.claims, read, self.memory, opened)
+        document.claims_of = read
+        if document.claims.to_show:
             self.publish(document)
         if document.claims.deciding:
             self._later("decide", document.uri, DECIDE_DELAY, self._decide_soon, document)
