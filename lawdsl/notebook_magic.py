@@ -125,8 +125,8 @@ def law(line: str, cell: str, variables: dict[str, Any]) -> None:
         if table is not None:
             results[f"{name}_fit"] = _shown(fit_with(read, table, request.options))
     except LawdslError as error:
-        found = _in_cell(error.diagnostics, line, cell)
-        raise UsageError("\n".join(render(each) for each in found)) from None
+        diagnostics = _in_cell(error.diagnostics, line, cell)
+        raise UsageError("\n".join(render(each) for each in diagnostics)) from None
     except click.ClickException as error:
         raise UsageError(_of_line(error, line)) from None
     variables.update(results)
@@ -139,12 +139,12 @@ def _shown(result: Any) -> Any:
     return result
 
 
-def _in_cell(found: Iterable[Diagnostic], line: str, cell: str) -> list[Diagnostic]:
+def _in_cell(diagnostics: Iterable[Diagnostic], line: str, cell: str) -> list[Diagnostic]:
     """Messages with the lines counted as the notebook counts them: `%%law` is the first."""
     above = f"%%law {line.strip()}".rstrip() + "\n"
     whole = Text(CELL, above + cell)
     shifted = []
-    for d in found:
+    for d in diagnostics:
         if d.text is not None and d.text.name == CELL:
             by = len(above)
             span = None if d.span is None else Span(d.span.start + by, d.span.end + by)

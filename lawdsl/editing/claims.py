@@ -111,7 +111,7 @@ def premises(document: Document, opened: OpenFiles) -> Mapping[str, str]:
             mentions.setdefault(name, []).append(number)  # a bound by way of a let
     always = [number for number, line in enumerate(read) if line.keyword == "extends"]
     texts = "\n".join(_texts_of_laws(document, opened))
-    found: dict[str, str] = {}
+    premises_of: dict[str, str] = {}
     digests: dict[tuple[str, ...], str] = {}
     reached: dict[str, tuple[set[str], set[int]]] = {}
     for claim in (line for line in lines if _keyword(line) == "require"):
@@ -126,8 +126,8 @@ def premises(document: Document, opened: OpenFiles) -> Mapping[str, str]:
                     known |= reached[name][0]
                     needed |= reached[name][1]
             digests[names] = _digest([*(read[number].words for number in sorted(needed)), texts])
-        found[_words(claim)] = digests[names]
-    return found
+        premises_of[_words(claim)] = digests[names]
+    return premises_of
 
 
 @dataclass(frozen=True)

@@ -52,13 +52,13 @@ def completions(document: Document, offset: int, files: Files) -> list[Completio
     if place is None:
         return []
     file = file_of(document)
-    found: dict[tuple[str, str], Completion] = {}
+    proposals_by_text: dict[tuple[str, str], Completion] = {}
     declared = files.all_declared(file).values()
     indexed = any(target.kind == "index" for target in declared)
     words = _words(document, place, indexed=indexed)
     for proposal in (*words, *declared_names(file, place, files)):
-        found.setdefault((proposal.text, proposal.kind), proposal)
-    return sorted(found.values(), key=lambda c: (c.rank, c.text))
+        proposals_by_text.setdefault((proposal.text, proposal.kind), proposal)
+    return sorted(proposals_by_text.values(), key=lambda c: (c.rank, c.text))
 
 
 def _words(document: Document, place: Place, *, indexed: bool) -> Iterator[Completion]:

@@ -90,8 +90,8 @@ def _outputs(file: File, place: Place, files: Files) -> Iterator[Completion]:
     if file.section != "law" or place.following[:1] not in ("", "=", "["):
         return
     known = _known(file, place, files)
-    own = [t for t in known.values() if t.kind == "output" and t.file.path == file.path]
-    if own:
+    outputs = [t for t in known.values() if t.kind == "output" and t.file.path == file.path]
+    if outputs:
         return
     for target in known.values():
         if target.kind == "output":  # that of the law that is extended
@@ -126,9 +126,9 @@ def _laws(file: File, place: Place, files: Files) -> Iterator[Completion]:
         sections = ()  # in a formula only the law that is extended has a value
         if file.extended:
             yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
-    own = next((w.text for w in file.words if w.role == "header"), "")
+    this_law = next((w.text for w in file.words if w.role == "header"), "")
     for name, title in law_names(file, sections, files) if sections else ():
-        if name != own:  # a law is not built on itself
+        if name != this_law:  # a law is not built on itself
             yield Completion(name, "law", place.span, title, 4)
 
 
@@ -205,10 +205,10 @@ def _circular(file: File, place: Place) -> frozenset[str]:
         for line in file.words.lines
         if line.keyword == "let"
     }
-    found = {defined}
-    while more := {name for name, words in parts.items() if words & found} - found:
-        found |= more
-    return frozenset(found)
+    names = {defined}
+    while more := {name for name, words in parts.items() if words & names} - names:
+        names |= more
+    return frozenset(names)
 
 
 def _line_of(file: File, place: Place) -> tuple[Word, ...]:
@@ -240,8 +240,8 @@ def _name(target: Target, place: Place, rank: int) -> Completion:
 
 def _subscripts_of(target: Target) -> str:
     """The subscripts with which a name is declared, `[i, j]`; empty for none."""
-    found = SUBSCRIPTS.match(target.file.text, target.span.end)
-    return f"[{', '.join(part.strip() for part in found[1].split(','))}]" if found else ""
+    subscripts = SUBSCRIPTS.match(target.file.text, target.span.end)
+    return f"[{', '.join(part.strip() for part in subscripts[1].split(','))}]" if subscripts else ""
 
 
 def _of_law(file: File, place: Place, files: Files) -> Iterator[Completion]:
@@ -277,7 +277,7 @@ def _of_law(file: File, place: Place, files: Files) -> Iterator[Completion]:
 
 def _assigned(place: Place) -> set[str]:
     """The names that have values already in the call in which the cursor is."""
-    found: set[str] = set()
+    names: set[str] = set()
     depth = 0
     tokens = place.before
     for before, token in zip(reversed(tokens[:-1]), reversed(tokens), strict=False):
@@ -285,8 +285,8 @@ def _assigned(place: Place) -> set[str]:
         if depth < 0:
             break
         if not depth and token.type == "NAME" and before.type in ("LPAR", "COMMA"):
-            found.add(ascii_name(str(token)))
-    return found | {
+            names.add(ascii_name(str(token)))
+    return names | {
         ascii_name(name) for name in ASSIGNED.findall(place.following.partition(")")[0])
     }
 

@@ -143,8 +143,8 @@ def keyword_meaning(word: str, places: Iterable[str]) -> str:
         word: the keyword.
         places: `(` in a bracket, what begins its line, the section; the first with a meaning counts.
     """
-    found = (IN_PLACE[word, place] for place in places if (word, place) in IN_PLACE)
-    return next(found, KEYWORDS.get(word, ""))
+    meanings = (IN_PLACE[word, place] for place in places if (word, place) in IN_PLACE)
+    return next(meanings, KEYWORDS.get(word, ""))
 
 
 def unit_meaning(name: str) -> str | None:

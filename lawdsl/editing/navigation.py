@@ -55,10 +55,10 @@ def own_equation(target: Target, file: File) -> Target:
         target: what a word of the file names.
         file: the file.
     """
-    own = file.declared.get(target.name)
-    if target.kind != "output" or own is None or own.declares != "output":
+    declaration = file.declared.get(target.name)
+    if target.kind != "output" or declaration is None or declaration.declares != "output":
         return target
-    return Target(file, target.name, "output", own.span)
+    return Target(file, target.name, "output", declaration.span)
 
 
 def references(target: Target, among: Iterable[File], files: Files) -> Iterator[Place]:
@@ -78,9 +78,9 @@ def references(target: Target, among: Iterable[File], files: Files) -> Iterator[
         for word in file.words:
             if word.name != target.name:
                 continue
-            found = files.resolve(word, file)
+            named = files.resolve(word, file)
             value = files.variable_of_value(word, file)
-            keys = [t.key for t in (found, value) if t is not None]
+            keys = [t.key for t in (named, value) if t is not None]
             if target.key in keys:
                 yield Place(file, word, bool(word.declares) or word.role == "header")
 

@@ -75,8 +75,8 @@ def _tokens(text: str) -> _Tokens | None:
             tokens, may_have_messages = _at(_lexed(line), start, number)
         if may_have_messages:
             doubtful.append(tokens)
-            readable, found = words_and_messages(tokens, Text("", text))
-            messages += len(found)
+            readable, further = words_and_messages(tokens, Text("", text))
+            messages += len(further)
             words += readable
         else:
             words += tokens

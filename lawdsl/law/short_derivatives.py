@@ -34,12 +34,12 @@ def short_derivative(law: Law, name: str) -> sp.Expr:
         direct = set(names_in(inside)) if inside is not None else set()
         uses[let] = direct.union(*(uses.get(each, ()) for each in direct))
     constant = [let for let in lets if name not in uses[let]]
-    kept = (*constant, name) if declared.symbols[name].kind == "let" else (*constant,)
+    names = (*constant, name) if declared.symbols[name].kind == "let" else (*constant,)
     with algebra.bounded(declared):
-        expression = law.to_sympy(formula, kept)
+        expression = law.to_sympy(formula, names)
         derivative = algebra.derivative(expression, law.symbols[name])
     for let in reversed([each for each in lets if each not in constant]):
-        whole = law.to_sympy(tree.Name(let, span=declared.symbols[let].span), kept)
+        whole = law.to_sympy(tree.Name(let, span=declared.symbols[let].span), names)
         if whole.args:  # xreplace compares trees: what it replaces equals the let exactly
             derivative = derivative.xreplace({whole: law.symbols[let]})
     return derivative

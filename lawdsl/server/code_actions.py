@@ -35,14 +35,14 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
     warnings = session.claims(uri).warnings
     actions = []
     if _requested(types.CodeActionKind.QuickFix.value, params.context.only):
-        for found in corrections(document, span, warnings):
+        for correction in corrections(document, span, warnings):
             actions.append(
                 types.CodeAction(
-                    title=found.title,
+                    title=correction.title,
                     kind=types.CodeActionKind.QuickFix,
-                    diagnostics=[diagnostic(found.diagnostic, document, uri, positions)],
-                    is_preferred=found.safe,
-                    edit=_workspace_edit(session, uri, found.edits),
+                    diagnostics=[diagnostic(correction.diagnostic, document, uri, positions)],
+                    is_preferred=correction.safe,
+                    edit=_workspace_edit(session, uri, correction.edits),
                 )
             )
     # the list of all corrections is asked for after each move of the cursor: not where none is seen
