@@ -1,14 +1,9 @@
-"""`lawdsl lsp`, as an editor uses it: over its protocol, on half-written and damaged files too."""
+"""`lawdsl lsp`, as an editor uses it, over its protocol."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import random
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,31 +11,15 @@ from typing import Any
 
 import pytest
 import pytest_lsp
-from click.testing import CliRunner
-from language_client import COMMAND, PlainClient
-from lark import Token
+from language_client import COMMAND
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
+from shown_messages import as_shown, by_check, of_editor, place
 
-from lawdsl.cli import cli
-from lawdsl.core.diagnostics import LawdslError, Text
-from lawdsl.editing.document import read_document
-from lawdsl.editing.fixes import all_corrected, corrections
 from lawdsl.editing.positions import Positions
-from lawdsl.language import tree
-from lawdsl.language.edited_tokens import edited_tokens
-from lawdsl.language.known_lines import KnownLines
-from lawdsl.language.library import OpenFiles
-from lawdsl.language.parse_cache import ParseCache
-from lawdsl.language.parser import parse
-from lawdsl.language.tokens import tokens_of
 from lawdsl.messages.table import MESSAGES
-from lawdsl.server.conversions import code_block, diagnostic, escaped
-from lawdsl.server.open_documents import OpenDocuments, edited
+from lawdsl.server.conversions import code_block, escaped
 
-ROOT = Path(__file__).resolve().parent.parent
-LAWS = sorted((ROOT / "laws").rglob("*.law"))
-FIXTURES = sorted((ROOT / "tests" / "fixtures").rglob("*.law"))
 SECONDS = 30.0
 server_loop = pytest.mark.asyncio(loop_scope="module")
 
@@ -131,10 +110,6 @@ class Editor:
         return list(await self.client.text_document_code_action_async(params) or ())  # type: ignore[arg-type]
 
 
-def place(line: int, column: int, last: int, end: int) -> types.Range:
-    return types.Range(types.Position(line, column), types.Position(last, end))
-
-
 CAPABILITIES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(
         inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=False),
@@ -157,55 +132,6 @@ async def client(client_: LanguageClient) -> AsyncIterator[None]:
 @pytest.fixture
 def editor(client: LanguageClient) -> Editor:
     return Editor(client)
-
-
-def by_check(path: Path, *options: str) -> list[dict[str, Any]]:
-    """The messages of `lawdsl check --json`."""
-    result = CliRunner().invoke(cli, ["check", *options, "--json", str(path)], prog_name="lawdsl")
-    if isinstance(result.exception, LawdslError):
-        return [d.to_json() for d in result.exception.diagnostics]
-    return list(json.loads(result.stdout)["diagnostics"])
-
-
-def as_shown(expected: list[dict[str, Any]], text: str) -> set[tuple[Any, ...]]:
-    """Messages of `check` as an editor shows them: places from 0, notes beside, help below."""
-    lines = text.split("\n")
-
-    def column(at: list[int]) -> tuple[int, int]:
-        before = lines[at[0] - 1][: at[1] - 1]
-        return at[0] - 1, len(before.encode("utf-16-le")) // 2
-
-    shown = set()
-    for d in expected:
-        first = len(lines[0].rstrip("\r").encode("utf-16-le")) // 2
-        start, end = (column(d["start"]), column(d["end"])) if d["start"] else ((0, 0), (0, first))
-        message = f"{d['message']}\n{d['help']}" if d["help"] else d["message"]
-        shown.add((d["code"], d["severity"], message, start, end, tuple(d["notes"])))
-    return shown
-
-
-def of_editor(found: list[types.Diagnostic]) -> set[tuple[Any, ...]]:
-    """The messages of the language among those that the editor shows."""
-    return {
-        (
-            d.code,
-            "error" if d.severity == types.DiagnosticSeverity.Error else "warning",
-            d.message,
-            (d.range.start.line, d.range.start.character),
-            (d.range.end.line, d.range.end.character),
-            tuple(related.message for related in d.related_information or ()),
-        )
-        for d in found
-        if not str(d.code).startswith("claim-")
-    }
-
-
-def read_as_shown(path: Path) -> set[tuple[Any, ...]]:
-    """The messages about a file as the server shows them while its claims are not yet decided."""
-    document = read_document(path.read_text(encoding="utf-8"), path)
-    positions = document.positions()
-    uri = path.absolute().as_uri()
-    return of_editor([diagnostic(d, document, uri, positions) for d in document.diagnostics])
 
 
 # Messages
@@ -237,31 +163,6 @@ async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path):
     assert {d.code for d in found} == {"L0402"}  # no equation
 
 
-@pytest.mark.parametrize("path", LAWS[::12] + FIXTURES[::20], ids=lambda path: path.stem)
-def test_messages_are_those_of_check(path: Path):
-    text = path.read_text(encoding="utf-8")
-    assert read_as_shown(path) == as_shown(by_check(path, "--syntax"), text)
-
-
-def test_messages_about_every_mistake_are_those_of_check(tmp_path: Path):
-    seen = set()
-    for number, (code, message) in enumerate(sorted(MESSAGES.items())[::2]):
-        for example in message.bad[:1]:
-            path = tmp_path / f"mistake{number}.law"
-            path.write_text(example, encoding="utf-8")
-            shown = read_as_shown(path)
-            assert shown == as_shown(by_check(path, "--syntax"), example), code
-            seen |= {d[0] for d in shown}
-    assert len(seen) > 30
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [*LAWS, *FIXTURES], ids=lambda path: path.stem)
-def test_messages_about_every_file_are_those_of_check(path: Path):
-    text = path.read_text(encoding="utf-8")
-    assert read_as_shown(path) == as_shown(by_check(path, "--syntax"), text)
-
-
 @server_loop
 async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path: Path):
     text = LAW.replace("parameter A, k > 0", "parameter A, k > 0\nparameter B\n").replace(
@@ -274,43 +175,6 @@ async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path
     uri = editor.open(path, text)
     found = await editor.published(uri, 1, lambda found: "L0503" in {d.code for d in found})
     assert of_editor(found) == expected
-
-
-@pytest.mark.slow
-def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path):
-    """Every shipped law and every fixture, over the protocol, with its claims."""
-    client = PlainClient(tmp_path)
-    for path in [*LAWS, *FIXTURES]:
-        text = path.read_text(encoding="utf-8")
-        client.open(path, text)
-        arguments = {"command": "lawdsl.check", "arguments": [path.as_uri()]}
-        answer = client.ask("workspace/executeCommand", arguments)
-        _, found = client.published(path, 1)
-        while any(m["params"]["uri"] == path.as_uri() for _, m in client.arrived if "params" in m):
-            _, found = client.published(path, 1)
-        expected = as_shown([*by_check(path, "--syntax"), *by_check(path)], text)
-        shown = {
-            (
-                d["code"],
-                "error" if d["severity"] == 1 else "warning",
-                d["message"],
-                tuple(d["range"]["start"].values()),
-                tuple(d["range"]["end"].values()),
-                tuple(r["message"] for r in d.get("relatedInformation", ())),
-            )
-            for d in found
-            if not str(d["code"]).startswith("claim-")
-        }
-        assert shown == expected, path
-        result = CliRunner().invoke(cli, ["check", "--json", str(path)], prog_name="lawdsl")
-        if not isinstance(result.exception, LawdslError):
-            claims = json.loads(result.stdout)["result"]["claims"]
-            assert [(c["claim"], c["verdict"], c["expect"]) for c in answer["claims"]] == [
-                (c["claim"], c["verdict"], c["expect"]) for c in claims
-            ], path
-        client.tell("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
-        client.forget()
-    assert client.end() == 0
 
 
 # Corrections
@@ -356,26 +220,6 @@ def apply(text: str, edits: Any) -> str:
     for start, end, new in sorted(spans, reverse=True):
         text = text[:start] + new + text[end:]
     return text
-
-
-def test_every_correction_of_a_mistake_makes_the_text_that_check_makes(tmp_path: Path):
-    corrected = 0
-    for number, message in enumerate(MESSAGES.values()):
-        for example in message.bad[:1]:
-            path = tmp_path / f"mistake{number}.law"
-            document = read_document(example, path)
-            edit = all_corrected(document, OpenFiles())
-            if edit is None:
-                continue
-            path.write_text(example, encoding="utf-8")
-            CliRunner().invoke(cli, ["check", "--syntax", "--fix", str(path)], prog_name="lawdsl")
-            after = example[: edit.span.start] + edit.text + example[edit.span.end :]
-            assert path.read_text(encoding="utf-8") == after
-            for d in document.diagnostics:
-                if d.edits and d.span is not None:
-                    assert d in [c.diagnostic for c in corrections(document, d.span)]
-            corrected += 1
-    assert corrected > 5
 
 
 # Verdicts
@@ -450,137 +294,7 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
     assert (await run("lawdsl.show"))["latex"] == r"L = E + \frac{A}{N^{k}}"
 
 
-# Damaged and large texts
-
-
-def prefixes(paths: list[Path], step: int) -> list[tuple[Path, str]]:
-    made = []
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
-        made += [(path, text[:end]) for end in range(0, len(text), step)]
-    return made
-
-
-def ask_everything(path: Path, text: str, opened: OpenFiles | None = None) -> None:
-    """Read a text and ask all that an editor asks about it; nothing may fail."""
-    document = read_document(text, path, opened=opened)
-    positions = document.positions()
-    uri = path.absolute().as_uri()
-    for d in document.diagnostics:
-        shown = diagnostic(d, document, uri, positions)
-        assert shown.range.start <= shown.range.end
-        assert shown.range.end.line < positions.lines
-    assert document.tokens or not text.strip("\ufeff \t\n\r\f") or document.too_large
-    for offset in (0, len(document.text) // 2, len(document.text)):
-        line, column = positions.position(offset)
-        assert positions.offset(line, column) == offset or "\r" in text
-        document.token_at(offset)
-
-
-def test_half_written_laws_are_read():
-    opened = OpenFiles(parsed=ParseCache(10_000, edited=True))
-    for path, text in prefixes(LAWS[::29], 17):
-        ask_everything(path, text, opened)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", LAWS, ids=lambda path: path.stem)
-def test_every_prefix_of_every_law_is_read(path: Path):
-    opened = OpenFiles(parsed=ParseCache(10_000, edited=True))
-    for _, text in prefixes([path], 1):
-        ask_everything(path, text, opened)
-
-
-def damaged(text: str, rng: random.Random) -> str:
-    """A text after an edit that an editor could send."""
-    start = rng.randrange(len(text) + 1)
-    end = min(len(text), start + rng.choice((0, 0, 1, 1, 5, 40)))
-    pieces = (
-        "",
-        " ",
-        "\n",
-        "(",
-        ")",
-        "]",
-        '"',
-        "#",
-        "^",
-        "L",
-        "require ",
-        "\r\n",
-        "\x0c",
-        "𝒩",
-        "é",
-        "∂",
-    )
-    start, end = (start, end) if rng.random() < 0.8 else (start, start)
-    new = rng.choice(pieces) if rng.random() < 0.8 else text[end : end + 30]
-    return text[:start] + new + text[end:]
-
-
-def edit_at_random(seed: int, edits: int) -> None:
-    """Edits, sent as positions; the text of the server is that of the editor, and is read."""
-    rng = random.Random(seed)
-    path = rng.choice(LAWS)
-    documents = OpenDocuments(path.parent)
-    text = path.read_text(encoding="utf-8")
-    documents.encoding = rng.choice(("utf-16", "utf-8", "utf-32"))
-    uri = path.absolute().as_uri()
-    documents.open(uri, 0, text)
-    for version in range(1, edits):
-        after = damaged(text, rng)
-        start = len(os.path.commonprefix((text, after)))
-        end = min(len(os.path.commonprefix((text[::-1], after[::-1]))), len(after) - start)
-        end = min(end, len(text) - start)
-        # a position inside of a line end is not one
-        while start and text[start - 1 : start] == "\r":
-            start -= 1
-        while end and text[len(text) - end - 1 : len(text) - end] == "\r":
-            end -= 1
-        positions = Positions(text, documents.encoding)
-        first, last = positions.position(start), positions.position(len(text) - end)
-        change = types.TextDocumentContentChangePartial(
-            place(*first, *last), after[start : len(after) - end]
-        )
-        assert edited(text, change, documents.encoding) == after
-        opened = documents.change(uri, version, [change])
-        assert opened is not None and opened.text == after
-        ask_everything(path, after)
-        documents.read(opened)
-        text = after
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_random_edits_are_read(seed: int):
-    edit_at_random(seed, 15)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 150))
-def test_many_random_edits_are_read(seed: int):
-    edit_at_random(seed, 100)
-
-
-@pytest.mark.slow
-def test_random_edits_over_the_protocol(tmp_path: Path):
-    """1,000 edits of ten laws; after them the server shows what `check` says of the last text."""
-    client = PlainClient(tmp_path)
-    for seed in range(10):
-        rng = random.Random(seed)
-        text = rng.choice(LAWS).read_text(encoding="utf-8")
-        path = tmp_path / f"edited{seed}.law"
-        client.open(path, text)
-        for version in range(2, 102):
-            text = damaged(text, rng)
-            client.change(path, version, {"text": text})
-            if rng.random() < 0.1:
-                client.hints(path)
-        _, found = client.published(path, 101)
-        path.write_bytes(text.encode("utf-8"))
-        codes = {str(d["code"]) for d in found if not str(d["code"]).startswith("claim-")}
-        assert codes == {d["code"] for d in by_check(path, "--syntax")}
-        client.forget()
-    assert client.end() == 0
+# Large texts, and many
 
 
 @server_loop
@@ -623,136 +337,3 @@ def test_text_of_files_is_no_markdown():
         r"\[a\]\(http\:\/\/b\) \<img\> \`x\` \*\*y\*\*".replace(r"\/", "/")
     )
     assert code_block("a\n```\nb").startswith("````law\n")
-
-
-# The end
-
-
-def test_the_server_ends_with_its_input(tmp_path: Path):
-    client = PlainClient(tmp_path)
-    client.open(tmp_path / "rough.law", LAW)
-    children = children_of(client.process.pid)
-    assert client.process.stdin is not None
-    client.process.stdin.close()
-    client.ended()
-    wait_until_gone(children)
-
-
-def test_the_server_ends_with_its_input_while_it_starts_the_worker(tmp_path: Path):
-    client = PlainClient(tmp_path)
-    assert client.process.stdin is not None
-    client.process.stdin.close()
-    client.ended()
-
-
-def test_the_server_and_its_worker_end_when_the_editor_is_gone(tmp_path: Path):
-    editor = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    client = PlainClient(tmp_path, process_id=editor.pid)
-    children = children_of(client.process.pid)
-    assert children
-    editor.kill()
-    editor.wait()
-    client.ended()  # its input was open until then
-    wait_until_gone(children)
-
-
-@pytest.mark.slow
-def test_a_worker_ends_when_the_server_is_killed(tmp_path: Path):
-    client = PlainClient(tmp_path)
-    children = children_of(client.process.pid)
-    assert children
-    client.process.send_signal(signal.SIGKILL)
-    client.ended()
-    wait_until_gone(children)
-
-
-def children_of(process: int) -> list[int]:
-    """The processes that a server has started, once there are some."""
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        tasks = Path(f"/proc/{process}/task")
-        if not tasks.is_dir():
-            pytest.skip("needs /proc")
-        texts = [(t / "children").read_text(encoding="ascii") for t in tasks.iterdir()]
-        if found := [int(number) for text in texts for number in text.split()]:
-            return found
-        time.sleep(0.02)
-    return []
-
-
-def wait_until_gone(processes: list[int]) -> None:
-    until = time.monotonic() + SECONDS
-    while any(runs(process) for process in processes):
-        assert time.monotonic() < until, processes
-        time.sleep(0.02)
-
-
-def runs(process: int) -> bool:
-    """Whether a process exists and is no zombie, which nobody has asked about yet."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("lawdsl.core.optional_packages.missing", lambda *names: ["pygls"])
-    result = CliRunner().invoke(cli, ["lsp"], prog_name="lawdsl")
-    assert isinstance(result.exception, LawdslError)
-    assert "pip install 'lawdsl[lsp]'" in str(result.exception)
-
-
-# Lines that an edit leaves as they are
-
-
-def spans(parsed: tree.SyntaxTree) -> list[Any]:
-    return [[(type(n), n.span) for n in tree.walk(s)] for s in parsed.statements]
-
-
-def places(tokens: list[Token]) -> list[tuple[Any, ...]]:
-    return [
-        (t.type, t.value, t.start_pos, t.end_pos, t.line, t.column, t.end_line, t.end_column)
-        for t in tokens
-    ]
-
-
-ODD = (
-    'law x\r\nL = "a\n" + `b`; c\n',
-    "# \u202e\nL = a\u2212b \ud800\n\n",
-    'note "never closed\n"closed" \r "\n',
-    'L = ‘a’ + "b\t"\x00 # \x07',
-    "L = N⁻¹² + 2 \r\n\n\r",
-    "$ $ $\n$ $\n" * 30,
-    f"L = {'a + ' * 600}a $\n# {'c' * 2000}\x01\n",
-)
-
-
-def test_tokens_of_edited_texts_are_those_of_texts_that_are_new():
-    rng = random.Random(11)
-    texts = [*ODD]
-    for path in LAWS[::20]:
-        text = path.read_text(encoding="utf-8")
-        for _ in range(12):
-            texts.append(text)
-            text = damaged(text, rng)
-    for text in texts:
-        for name in ("x", "y"):
-            source = Text(name, text)
-            edited, messages = edited_tokens(source)
-            new, expected = tokens_of(source)
-            assert places(edited) == places(new)
-            assert messages == expected and all(m.text is source for m in messages)
-
-
-def test_lines_known_from_the_text_before_have_the_trees_of_a_text_that_is_new():
-    rng = random.Random(7)
-    for path in LAWS[::40]:
-        text = path.read_text(encoding="utf-8")
-        known: KnownLines = {}
-        for _ in range(12):
-            edited_tree, mistakes = parse(text, "x", known)
-            new_tree, expected = parse(text, "x")
-            assert edited_tree == new_tree and mistakes == expected
-            assert spans(edited_tree) == spans(new_tree)
-            text = damaged(text, rng)

@@ -38,22 +38,6 @@ def test_edits_count_in_the_order_of_their_arrival(tmp_path: Path, version: int)
     assert client.end() == 0
 
 
-def test_messages_of_an_older_text_are_not_shown(tmp_path: Path):
-    """Both edits have one number, and arrive before anything is read."""
-    client = PlainClient(tmp_path)
-    path = tmp_path / "rough.law"
-    client.open(path, LAW)
-    client.published(path, 1)
-    client.change(path, 2, {"text": WRONG})
-    client.hints(path)  # reads it
-    client.change(path, 2, {"text": LAW})
-    client.hints(path)
-    client.forget()
-    client.change(path, 3, {"text": f"{LAW}\n"})
-    assert "L0301" not in codes(client.published(path, 3)[1])
-    assert client.end() == 0
-
-
 def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path):
     client = PlainClient(tmp_path)
     path = tmp_path / "rough.law"
