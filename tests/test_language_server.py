@@ -138,7 +138,7 @@ def editor(client: LanguageClient) -> Editor:
 
 
 @server_loop
-async def test_an_error_is_shown_with_place_code_and_help(editor: Editor, tmp_path: Path):
+async def test_an_error_is_shown_with_place_code_and_help(editor: Editor, tmp_path: Path) -> None:
     text = LAW.replace("L = E + A/N^k", "L = E + A/M^k")
     uri = editor.open(tmp_path / "rough.law", text)
     (found,) = await editor.published(uri, 1, bool)
@@ -153,7 +153,7 @@ async def test_an_error_is_shown_with_place_code_and_help(editor: Editor, tmp_pa
 
 
 @server_loop
-async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path):
+async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path) -> None:
     """An emoji counts two columns in UTF-16, and a mark at the beginning one."""
     uri = editor.open(tmp_path / "rough.law", 'law rough "🙂🙂" oops\n')
     found = await editor.published(uri, 1, bool)
@@ -164,7 +164,7 @@ async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path):
 
 
 @server_loop
-async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path: Path):
+async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path: Path) -> None:
     text = LAW.replace("parameter A, k > 0", "parameter A, k > 0\nparameter B\n").replace(
         "E + A/N^k", "E + log(B)*A/N^k"
     )
@@ -181,7 +181,7 @@ async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path
 
 
 @server_loop
-async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_path: Path):
+async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_path: Path) -> None:
     text = LAW.replace("E + A/N^k", "E + A/N**k")
     uri = editor.open(tmp_path / "rough.law", text)
     (found,) = await editor.published(uri, 1, bool)
@@ -196,7 +196,7 @@ async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_
 
 
 @server_loop
-async def test_all_corrections_are_one_edit(editor: Editor, tmp_path: Path):
+async def test_all_corrections_are_one_edit(editor: Editor, tmp_path: Path) -> None:
     text = LAW.replace("E + A/N^k", "E + A/N**k").replace("variable  N > 0", "variable  N ⩾ 0")
     uri = editor.open(tmp_path / "rough.law", text)
     await editor.published(uri, 1, bool)
@@ -226,7 +226,7 @@ def apply(text: str, edits: Any) -> str:
 
 
 @server_loop
-async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path):
+async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path) -> None:
     uri = editor.open(tmp_path / "rough.law", LAW)
     hints = await editor.decided(uri)
     assert hints[0] == "proved" and hints[1] == "proved where E >= 10"
@@ -239,7 +239,7 @@ async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path
 @server_loop
 async def test_a_verdict_is_shown_as_outdated_until_it_is_decided_again(
     editor: Editor, tmp_path: Path
-):
+) -> None:
     uri = editor.open(tmp_path / "rough.law", LAW)
     assert (await editor.decided(uri))[0] == "proved"
     editor.change(uri, 2, ((5, 4, 5, 5), "E +"))  # half-written: L = E + + A/N^k
@@ -253,7 +253,9 @@ async def test_a_verdict_is_shown_as_outdated_until_it_is_decided_again(
 
 
 @server_loop
-async def test_verdicts_hold_after_edits_that_they_do_not_depend_on(editor: Editor, tmp_path: Path):
+async def test_verdicts_hold_after_edits_that_they_do_not_depend_on(
+    editor: Editor, tmp_path: Path
+) -> None:
     uri = editor.open(tmp_path / "rough.law", LAW)
     before = await editor.decided(uri)
     editor.change(uri, 2, ((1, 0, 1, 0), "# a comment\n"), ((8, 0, 8, 0), "require L finite\n"))
@@ -263,7 +265,7 @@ async def test_verdicts_hold_after_edits_that_they_do_not_depend_on(editor: Edit
 
 
 @server_loop
-async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: Path):
+async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: Path) -> None:
     """The text in the editor counts, not the file; after it is closed, the file."""
     (tmp_path / "base.law").write_text(LAW.replace("law rough", "law base"), encoding="utf-8")
     built = "law built\nextends base\nparameter c > 0\nL = base + c*N^-1\n"
@@ -281,7 +283,7 @@ async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: 
 
 
 @server_loop
-async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: Path):
+async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: Path) -> None:
     uri = editor.open(tmp_path / "rough.law", LAW)
 
     async def run(command: str) -> Any:
@@ -298,7 +300,9 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
 
 
 @server_loop
-async def test_a_large_file_has_one_message_and_delays_nothing(editor: Editor, tmp_path: Path):
+async def test_a_large_file_has_one_message_and_delays_nothing(
+    editor: Editor, tmp_path: Path
+) -> None:
     small = editor.open(tmp_path / "rough.law", LAW)
     await editor.published(small, 1)
     large = editor.open(
@@ -318,7 +322,7 @@ async def test_a_large_file_has_one_message_and_delays_nothing(editor: Editor, t
 
 
 @server_loop
-async def test_fifty_documents_are_open(editor: Editor, tmp_path: Path):
+async def test_fifty_documents_are_open(editor: Editor, tmp_path: Path) -> None:
     uris = [editor.open(tmp_path / f"rough{k}.law", LAW + f"# {k}\n") for k in range(50)]
     for uri in uris:
         assert [
@@ -332,7 +336,7 @@ async def test_fifty_documents_are_open(editor: Editor, tmp_path: Path):
 # What comes from files is shown as text
 
 
-def test_text_of_files_is_no_markdown():
+def test_text_of_files_is_no_markdown() -> None:
     assert escaped("[a](http://b) <img> `x` **y**") == (
         r"\[a\]\(http\:\/\/b\) \<img\> \`x\` \*\*y\*\*".replace(r"\/", "/")
     )

@@ -29,12 +29,12 @@ def read_as_shown(path: Path) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("path", LAWS[::12] + FIXTURES[::20], ids=lambda path: path.stem)
-def test_messages_are_those_of_check(path: Path):
+def test_messages_are_those_of_check(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert read_as_shown(path) == as_shown(by_check(path, "--syntax"), text)
 
 
-def test_messages_about_every_mistake_are_those_of_check(tmp_path: Path):
+def test_messages_about_every_mistake_are_those_of_check(tmp_path: Path) -> None:
     seen = set()
     for number, (code, message) in enumerate(sorted(MESSAGES.items())[::2]):
         for example in message.bad[:1]:
@@ -48,13 +48,13 @@ def test_messages_about_every_mistake_are_those_of_check(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*LAWS, *FIXTURES], ids=lambda path: path.stem)
-def test_messages_about_every_file_are_those_of_check(path: Path):
+def test_messages_about_every_file_are_those_of_check(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert read_as_shown(path) == as_shown(by_check(path, "--syntax"), text)
 
 
 @pytest.mark.slow
-def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path):
+def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path) -> None:
     """Every shipped law and every fixture, over the protocol, with its claims."""
     client = PlainClient(tmp_path)
     for path in [*LAWS, *FIXTURES]:
@@ -90,7 +90,7 @@ def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path):
     assert client.end() == 0
 
 
-def test_every_correction_of_a_mistake_makes_the_text_that_check_makes(tmp_path: Path):
+def test_every_correction_of_a_mistake_makes_the_text_that_check_makes(tmp_path: Path) -> None:
     corrected = 0
     for number, message in enumerate(MESSAGES.values()):
         for example in message.bad[:1]:

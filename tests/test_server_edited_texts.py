@@ -51,7 +51,7 @@ def ask_everything(path: Path, text: str, opened: OpenFiles | None = None) -> No
         document.token_at(offset)
 
 
-def test_half_written_laws_are_read():
+def test_half_written_laws_are_read() -> None:
     opened = OpenFiles(parsed=ParseCache(10_000, edited=True))
     for path, text in prefixes(LAWS[::29], 17):
         ask_everything(path, text, opened)
@@ -59,7 +59,7 @@ def test_half_written_laws_are_read():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", LAWS, ids=lambda path: path.stem)
-def test_every_prefix_of_every_law_is_read(path: Path):
+def test_every_prefix_of_every_law_is_read(path: Path) -> None:
     opened = OpenFiles(parsed=ParseCache(10_000, edited=True))
     for _, text in prefixes([path], 1):
         ask_everything(path, text, opened)
@@ -98,18 +98,18 @@ def edit_at_random(seed: int, edits: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_edits_are_read(seed: int):
+def test_random_edits_are_read(seed: int) -> None:
     edit_at_random(seed, 15)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 150))
-def test_many_random_edits_are_read(seed: int):
+def test_many_random_edits_are_read(seed: int) -> None:
     edit_at_random(seed, 100)
 
 
 @pytest.mark.slow
-def test_random_edits_over_the_protocol(tmp_path: Path):
+def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
     """1,000 edits of ten laws; after them the server shows what `check` says of the last text."""
     client = PlainClient(tmp_path)
     for seed in range(10):
@@ -155,7 +155,7 @@ ODD = (
 )
 
 
-def test_tokens_of_edited_texts_are_those_of_texts_that_are_new():
+def test_tokens_of_edited_texts_are_those_of_texts_that_are_new() -> None:
     rng = random.Random(11)
     texts = [*ODD]
     for path in LAWS[::20]:
@@ -172,7 +172,7 @@ def test_tokens_of_edited_texts_are_those_of_texts_that_are_new():
             assert messages == expected and all(m.text is source for m in messages)
 
 
-def test_lines_known_from_the_text_before_have_the_trees_of_a_text_that_is_new():
+def test_lines_known_from_the_text_before_have_the_trees_of_a_text_that_is_new() -> None:
     rng = random.Random(7)
     for path in LAWS[::40]:
         text = path.read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ require L < E + 2*A
 """
 
 
-def test_the_server_ends_with_its_input(tmp_path: Path):
+def test_the_server_ends_with_its_input(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     client.open(tmp_path / "rough.law", LAW)
     children = children_of(client.process.pid)
@@ -40,14 +40,14 @@ def test_the_server_ends_with_its_input(tmp_path: Path):
     wait_until_gone(children)
 
 
-def test_the_server_ends_with_its_input_while_it_starts_the_worker(tmp_path: Path):
+def test_the_server_ends_with_its_input_while_it_starts_the_worker(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     assert client.process.stdin is not None
     client.process.stdin.close()
     client.ended()
 
 
-def test_the_server_and_its_worker_end_when_the_editor_is_gone(tmp_path: Path):
+def test_the_server_and_its_worker_end_when_the_editor_is_gone(tmp_path: Path) -> None:
     editor = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     client = PlainClient(tmp_path, process_id=editor.pid)
     children = children_of(client.process.pid)
@@ -59,7 +59,7 @@ def test_the_server_and_its_worker_end_when_the_editor_is_gone(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_worker_ends_when_the_server_is_killed(tmp_path: Path):
+def test_a_worker_ends_when_the_server_is_killed(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     children = children_of(client.process.pid)
     assert children
@@ -98,7 +98,9 @@ def runs(process: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+def test_without_its_packages_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("lawdsl.core.optional_packages.missing", lambda *names: ["pygls"])
     result = CliRunner().invoke(cli, ["lsp"], prog_name="lawdsl")
     assert isinstance(result.exception, LawdslError)

@@ -46,7 +46,7 @@ def answers(client: PlainClient) -> bool:
     ],
     ids=repr,
 )
-def test_a_malformed_position_is_refused(client: PlainClient, position: Any):
+def test_a_malformed_position_is_refused(client: PlainClient, position: Any) -> None:
     path = client.folder / "rough.law"
     client.open(path, LAW)
     for method in ("hover", "completion", "definition", "rename", "prepareRename"):
@@ -56,7 +56,7 @@ def test_a_malformed_position_is_refused(client: PlainClient, position: Any):
 
 
 @pytest.mark.parametrize("params", [None, [], {}, "x", 1, {"textDocument": {"uri": 5}}], ids=repr)
-def test_malformed_parameters_are_refused(client: PlainClient, params: Any):
+def test_malformed_parameters_are_refused(client: PlainClient, params: Any) -> None:
     for method in ("hover", "codeAction", "inlayHint", "selectionRange", "references"):
         assert client.refused(f"textDocument/{method}", params) == INVALID_PARAMS
     assert answers(client)
@@ -77,7 +77,7 @@ def test_malformed_parameters_are_refused(client: PlainClient, params: Any):
 )
 def test_a_request_that_is_not_one_of_the_server_is_refused(
     client: PlainClient, message: dict[str, Any], code: int
-):
+) -> None:
     client.send(message)
     _, answer = client.wait(lambda m: m.get("id") == "a")
     assert answer["error"]["code"] == code
@@ -85,7 +85,7 @@ def test_a_request_that_is_not_one_of_the_server_is_refused(
 
 
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b"[1, 2]", b"5", b'{"id": 1}', b"[" * 50_000])
-def test_what_is_no_message_is_refused(client: PlainClient, body: bytes):
+def test_what_is_no_message_is_refused(client: PlainClient, body: bytes) -> None:
     client.send_bytes(body)
     _, answer = client.wait(lambda m: m.get("id", 0) is None)
     assert answer["error"]["code"] in (NOT_JSON, INVALID_REQUEST)
@@ -112,12 +112,12 @@ def test_what_is_no_message_is_refused(client: PlainClient, body: bytes):
 )
 def test_a_malformed_notification_or_answer_is_ignored(
     client: PlainClient, message: dict[str, Any]
-):
+) -> None:
     client.send(message)
     assert answers(client)
 
 
-def test_a_message_within_a_message_is_not_one(client: PlainClient):
+def test_a_message_within_a_message_is_not_one(client: PlainClient) -> None:
     """Objects within the parameters may have the fields of a message."""
     inner = {"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover"}
     path = client.folder / "rough.law"
@@ -125,7 +125,7 @@ def test_a_message_within_a_message_is_not_one(client: PlainClient):
     assert client.ask("textDocument/hover", {**at(path, 1, 9), "workDoneToken": "x", "more": inner})
 
 
-def test_documents_that_are_not_open_or_not_files_are_answered(client: PlainClient):
+def test_documents_that_are_not_open_or_not_files_are_answered(client: PlainClient) -> None:
     uris = ["untitled:Untitled-1", "http://host/a.law", "", "file:", "file:///\x00.law", "x" * 9999]
     for uri in uris:
         params = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
@@ -142,7 +142,7 @@ def test_documents_that_are_not_open_or_not_files_are_answered(client: PlainClie
 @pytest.mark.parametrize("arguments", [None, [], [5], [[]], [None], ["a", "b"]], ids=repr)
 def test_commands_with_malformed_arguments_are_answered(
     client: PlainClient, command: str, arguments: Any
-):
+) -> None:
     client.send(
         {
             "id": "a",
@@ -158,7 +158,7 @@ def test_commands_with_malformed_arguments_are_answered(
 # The life of a server
 
 
-def test_the_exit_code_says_whether_the_end_was_asked_for(tmp_path: Path):
+def test_the_exit_code_says_whether_the_end_was_asked_for(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     client.tell("exit", None)
     assert client.ended() == 1
@@ -170,7 +170,7 @@ def test_the_exit_code_says_whether_the_end_was_asked_for(tmp_path: Path):
     assert client.ended() == 0
 
 
-def test_before_the_beginning_requests_are_refused(tmp_path: Path):
+def test_before_the_beginning_requests_are_refused(tmp_path: Path) -> None:
     """The answer has the code that the protocol gives for it, and the server can begin after it."""
     request = b'{"jsonrpc": "2.0", "id": 1, "method": "textDocument/hover", "params": {}}'
     leave = b'{"jsonrpc": "2.0", "method": "exit"}'

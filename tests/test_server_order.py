@@ -25,7 +25,7 @@ def codes(found: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.mark.parametrize("version", [2, 1, 0])
-def test_edits_count_in_the_order_of_their_arrival(tmp_path: Path, version: int):
+def test_edits_count_in_the_order_of_their_arrival(tmp_path: Path, version: int) -> None:
     """Whatever numbers they have; messages have the number received last."""
     client = PlainClient(tmp_path)
     path = tmp_path / "rough.law"
@@ -38,7 +38,7 @@ def test_edits_count_in_the_order_of_their_arrival(tmp_path: Path, version: int)
     assert client.end() == 0
 
 
-def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path):
+def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     path = tmp_path / "rough.law"
     client.open(path, LAW)
@@ -52,7 +52,7 @@ def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path):
     assert client.end() == 0
 
 
-def test_work_that_is_cancelled_while_the_worker_starts_is_not_begun():
+def test_work_that_is_cancelled_while_the_worker_starts_is_not_begun() -> None:
     worker = WorkerProcess()
 
     async def run() -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_work_that_is_cancelled_while_the_worker_starts_is_not_begun():
     assert asyncio.run(run()) == {"id": 1, "cancelled": True}
 
 
-def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path):
+def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
     """A hover that is asked for later is answered before; an edit and a cancellation end the search."""
     base = tmp_path / "base.law"
     base.write_text(LAW.replace("rough", "base"), encoding="utf-8")
@@ -113,7 +113,7 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path):
     assert client.end() == 0
 
 
-def test_edits_of_a_large_law_reach_those_built_on_it(tmp_path: Path):
+def test_edits_of_a_large_law_reach_those_built_on_it(tmp_path: Path) -> None:
     base, built, large = (tmp_path / f"{name}.law" for name in ("base", "built", "large"))
     text = COMMENTS + LAW.replace("rough", "base")
     client = PlainClient(tmp_path)
@@ -137,7 +137,7 @@ def test_edits_of_a_large_law_reach_those_built_on_it(tmp_path: Path):
     assert client.end() == 0
 
 
-def test_large_laws_that_extend_each_other_are_not_read_forever(tmp_path: Path):
+def test_large_laws_that_extend_each_other_are_not_read_forever(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
     for name, other in (("first", "second"), ("second", "first")):
         path = tmp_path / f"{name}.law"
