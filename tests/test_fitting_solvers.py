@@ -227,6 +227,7 @@ def test_rounds_that_gain_nothing_are_not_repeated(monkeypatch: pytest.MonkeyPat
         return free, losses, np.zeros(len(free), dtype=bool), np.ones(len(free), dtype=np.int64)
 
     monkeypatch.setattr(newton_module, "_by_newton", stuck)
+    monkeypatch.setattr(newton_module, "MAX_WIDENINGS", 5)
     newton(problem, free)
 
     assert rounds == [4, 3, 1]
