@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,9 @@ from IPython.display import display
 
 from lawdsl.cli.fit import priors
 from lawdsl.cli.options import OF_ONE_FIT, changes, columns, count_of_starts, fit_options
-from lawdsl.core.diagnostics import LawdslError, Text, printable, render
-from lawdsl.fitting.fit import fit_with
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text, printable, render
+from lawdsl.data.read import read_table
+from lawdsl.fitting.fit import check_inputs, fit_with
 from lawdsl.fitting.options import FitOptions
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import declared
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 CELL = "cell"
 """The name of the text of a cell in messages."""
+HELP = frozenset(("--help", "-h"))
+OF_IPYTHON = ("In", "Out", "exit", "quit", "get_ipython", "display")
+"""Names that IPython assigns itself."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +100,35 @@ def law(line: str, cell: str, variables: dict[str, Any]) -> None:
             and stops running further cells.
     """
     try:
-        request = _request(line)
-        read = request.changes.apply(_law_of(cell))
-        name = _variable_name(request.variable, read.name)
+        words = _words(line)
+        if HELP & set(words):
+            print(description())
+            return
+        request = _request(words)
+        if request.variable is not None:
+            _check_name(request.variable, request)
+        read, warnings = _law_of(cell)
+        read = request.changes.apply(read)
+        name = request.variable or read.name.replace(".", "_")
+        _check_name(name, request)
+        table = None
+        if request.table is not None:  # all input is checked before the proofs, which take longer
+            table = read_table(_table(request.table, variables))
+            check_inputs(read, table, request.options)
+        if warnings:
+            findings = (Findings(tuple(_in_cell(warnings, line, cell))),)
+            parts = {"text/plain": text_of(findings), "text/html": notebook_html(findings)}
+            display(parts, raw=True)
         results: dict[str, Any] = {name: _shown(read)}
         if request.checked and read.claims:
             results[f"{name}_check"] = _shown(check(read))
-        if request.table is not None:
-            fitted = fit_with(read, _table(request.table, variables), request.options)
-            results[f"{name}_fit"] = _shown(fitted)
+        if table is not None:
+            results[f"{name}_fit"] = _shown(fit_with(read, table, request.options))
     except LawdslError as error:
-        raise UsageError("\n".join(render(each) for each in error.diagnostics)) from None
+        diagnostics = _in_cell(error.diagnostics, line, cell)
+        raise UsageError("\n".join(render(each) for each in diagnostics)) from None
     except click.ClickException as error:
-        raise UsageError(f"{error.format_message()}; `%%law?` describes the line") from None
+        raise UsageError(_of_line(error, line)) from None
     variables.update(results)
     print("variables:", ", ".join(results))
 
@@ -118,18 +139,49 @@ def _shown(result: Any) -> Any:
     return result
 
 
-def _request(line: str) -> _Request:
+def _in_cell(diagnostics: Iterable[Diagnostic], line: str, cell: str) -> list[Diagnostic]:
+    """Messages with the lines counted as the notebook counts them: `%%law` is the first."""
+    above = f"%%law {line.strip()}".rstrip() + "\n"
+    whole = Text(CELL, above + cell)
+    shifted = []
+    for d in diagnostics:
+        if d.text is not None and d.text.name == CELL:
+            by = len(above)
+            span = None if d.span is None else Span(d.span.start + by, d.span.end + by)
+            d = replace(d, text=whole, span=span)
+        shifted.append(d)
+    return shifted
+
+
+def _of_line(error: click.ClickException, line: str) -> str:
+    """A message about the line of `%%law`, with the word that it is about where that is known."""
+    message = f"{error.format_message()}; `%%law --help` describes the line"
+    shown = f"%%law {line.strip()}"
+    parameter = getattr(error, "param", None)
+    given = [getattr(error, "option_name", None), *(getattr(parameter, "opts", None) or ())]
+    words = [word for word in given if word and f" {word}" in f"{shown} "]
+    if not words:
+        return message
+    column = shown.index(f" {words[0]}") + 1
+    carets = " " * column + "^" * len(words[0])
+    return f"{message}\n --> {CELL}:1:{column + 1}\n  |\n1 | {printable(shown)}\n  | {carets}"
+
+
+def _words(line: str) -> list[str]:
     try:
-        words = shlex.split(line)
+        return shlex.split(line)
     except ValueError as error:  # a quotation without an end
         raise click.UsageError(f"{error} in {line.strip()!r}") from None
+
+
+def _request(words: list[str]) -> _Request:
     if words and "=" in words[0] and not words[0].startswith("-") and not Path(words[0]).exists():
         raise click.UsageError(f"a table is missing before {words[0]!r}")
     request: _Request = _read_line.main(words, "%%law", standalone_mode=False)
     return request
 
 
-def _law_of(cell: str) -> Law:
+def _law_of(cell: str) -> tuple[Law, list[Diagnostic]]:
     section = section_of_text(cell)
     if section != "law":
         raise click.UsageError(
@@ -137,19 +189,24 @@ def _law_of(cell: str) -> Law:
             f"my_{section}.law`, for `lawdsl.{'solve' if section == 'question' else 'run_pipeline'}`"
         )
     declarations, warnings = declared(Text(CELL, cell), Path.cwd())
-    if warnings:
-        findings = (Findings(tuple(warnings)),)
-        display({"text/plain": text_of(findings), "text/html": notebook_html(findings)}, raw=True)
-    return Law(declarations)
+    return Law(declarations), warnings
 
 
-def _variable_name(given: str | None, law_name: str) -> str:
-    name = given or law_name.replace(".", "_")
+def _check_name(name: str, request: _Request) -> None:
+    """Refuse a name that is none in Python, or whose meaning the notebook would lose."""
+    what = ""
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise click.UsageError(
-            f"{printable(name)!r} cannot be the name of a variable of Python: choose one with --as NAME"
-        )
-    return name
+        what = "cannot be the name of a variable of Python"
+    elif keyword.issoftkeyword(name) and name != "_":
+        what = "is a keyword of Python"
+    elif hasattr(builtins, name) or name == "_":
+        what = "is a name of Python itself, which would be hidden"
+    elif name in OF_IPYTHON:
+        what = "is a name of IPython itself"
+    elif name == request.table:
+        what = "is the table, which the law would replace"
+    if what:
+        raise click.UsageError(f"{printable(name)!r} {what}: choose another one with --as NAME")
 
 
 def _table(name: str, variables: Mapping[str, Any]) -> Any:
@@ -168,6 +225,20 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
     law_of_cell.__doc__ = description()
     shell.register_magic_function(law_of_cell, "cell", "law")
+    transforms = shell.input_transformers_cleanup
+    if with_body not in transforms:  # the extension may be loaded again
+        transforms.insert(0, with_body)
+
+
+def with_body(lines: list[str]) -> list[str]:
+    """A cell `%%law --help` with an empty line below, since IPython refuses one without a body.
+
+    Args:
+        lines: the lines of a cell.
+    """
+    words = lines[0].split() if len(lines) == 1 else []
+    asks = words[:1] == ["%%law"] and bool(HELP & set(words))
+    return [f"{lines[0].rstrip()}\n", "\n"] if asks else lines
 
 
 def description() -> str:

@@ -145,7 +145,7 @@ class PlainClient:
         """The hints of a document."""
         place = {"start": {"line": 0, "character": 0}, "end": {"line": lines, "character": 0}}
         params = {"textDocument": {"uri": path.as_uri()}, "range": place}
-        return [hint["label"] for hint in self.ask("textDocument/inlayHint", params) or ()]
+        return [hint["label"].strip() for hint in self.ask("textDocument/inlayHint", params) or ()]
 
     def end(self) -> int:
         """End the server as an editor does; its exit code."""

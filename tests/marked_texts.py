@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Edit
-from lawdsl.editing.completion import Completion, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document, read_document
 from lawdsl.editing.hover import Hover, Known, hover
 from lawdsl.editing.names import Files

@@ -145,6 +145,120 @@ def test_what_stands_in_shipped_laws_is_offered_there():
     assert wrong == {}
 
 
+UNKNOWN = ("L0301", "L0302", "L0304", "L0306", "L0307", "L0308", "L0311", "L0403", "L0701", "L0205")
+"""Messages that say that a name may not stand at its place."""
+OF_THE_TEST = (
+    "this value has no name",
+    "runs over",
+    "stands without its subscripts",
+    "cannot change with a variable",
+)
+"""What a formula written behind a name causes, and what a let causes in the lines that use it."""
+
+
+def nonsense(name: str, every: int) -> tuple[list[str], int]:
+    """Proposals that a message calls wrong once they are accepted, and how many were accepted.
+
+    A name is written instead of each word of a sample, and behind ` + ` after each name of it.
+    """
+    path, files = SHIPPED[name], Files()
+    text = path.read_text(encoding="utf-8")
+    document = read_document(text, path)
+    wrong, accepted = [], 0
+    words = [w for w in file_of(document).words if w.role not in ("symbol", "string", "number")]
+    for word in words[sum(map(ord, name)) % every :: every]:
+        places = [(text[: word.span.start] + text[word.span.end :], word.span.start)]
+        if word.role == "name" and not word.declares:
+            written = f"{text[: word.span.end]} + "
+            places.append((written + text[word.span.end :], len(written)))
+        for changed, offset in places:
+            half = read_document(changed, path, last=document)
+            known = {d.message for d in (*document.diagnostics, *half.diagnostics)}
+            for each in completions(half, offset, files):
+                if each.kind in ("snippet", "function", "keyword", "unit", "verdict", "use"):
+                    continue
+                accepted += 1
+                whole = changed[: each.span.start] + each.text + changed[each.span.end :]
+                for d in read_document(whole, path).diagnostics:
+                    new = d.code in UNKNOWN and d.message not in known
+                    other_law = word.role == "law" and each.kind == "law" and d.code != "L0311"
+                    fresh = d.message == f"unknown name `{word.text}`"  # it stood for any value
+                    if new and not (
+                        other_law or fresh or any(part in d.message for part in OF_THE_TEST)
+                    ):
+                        wrong.append(f"{each.text} for {word.text} at {offset}: {d.message}")
+    return wrong, accepted
+
+
+def test_no_accepted_proposal_is_an_unknown_name():
+    accepted = 0
+    for name in SHIPPED:
+        wrong, count = nonsense(name, 61)
+        assert wrong == [], name
+        accepted += count
+    assert accepted > 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_accepted_proposal_is_an_unknown_name_anywhere(name: str):
+    assert nonsense(name, 2)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("marked", "never"),
+    [
+        ("let q = E + |\nL = E\n", {"q"}),
+        ("let q = E + q|\nL = E\n", {"q"}),
+        ("let a = E\nlet b = a\nlet c = |", {"c"}),
+        ("let b = a\nlet a = |\nL = E\n", {"a", "b"}),
+        ("req|", {"req"}),
+        ("L = E\nreq|", {"req", "L"}),
+        ("L = E + A/N^alp|", {"alp", "oo"}),
+        ("L = E\nrequire L |", {"pi", "oo", "N", "log"}),
+        ("L = E\nrequire ∂L/∂|", {"L", "pi", "log"}),
+        ("L = E\nrequire L > 0 for N > |", {"N", "L", "oo"}),
+        ("L = E\nrequire L -> E as N -> |", {"N", "L", "E"}),
+        ("|L = E", {"E", "N"}),
+        ("variable r in [|", {"r"}),
+        ("parameter k > |", {"k"}),
+        ("parameter t[i, |]", {"i"}),
+        ("minimize |", {"abs", "exp", "log", "pi"}),
+        ("minimize huber(|", {"abs", "huber", "pi"}),
+        ("variable r in |", {"integer"}),
+        ("parameter t > |", {"if"}),
+        ("minimize huber(log(E), 1e-3)\nmin|", {"minimize"}),
+    ],
+)
+def test_what_cannot_stand_there_is_not_offered(marked: str, never: set[str], tmp_path: Path):
+    text = HALF + "index i over {web, code}\n" + marked
+    assert names(offered(text, tmp_path / "half.law")) & never == set()
+
+
+def test_sums_are_offered_where_there_is_an_index(tmp_path: Path):
+    path = tmp_path / "half.law"
+    assert "sum" not in names(offered(HALF + "L = |", path))
+    assert "sum" in names(offered(HALF + "index i over d\nL = |", path))
+
+
+def test_limits_offer_infinity_and_subscripts_are_written(tmp_path: Path):
+    path = tmp_path / "half.law"
+    assert "oo" in names(offered(LAW + "require L -> E as N -> |", path))
+    text = HALF + "index i over {web, code}\nparameter t[i] > 0\nL = |\n"
+    assert "t[i]" in names(offered(text, path))
+    assert "t" in names(offered(text.replace("|", "|[web]"), path))
+    assert "E" not in names(offered(text.replace("|", "|[web]"), path), "parameter")
+
+
+def test_a_law_is_not_offered_to_itself_nor_a_value_twice(tmp_path: Path):
+    path = tmp_path / "mine.law"
+    path.write_text("law mine\n", encoding="utf-8")
+    assert "mine" not in names(offered("law mine\nextends |\n", path), "law")
+    question = "question q\nuses m : chinchilla\nchoose n > 0\nminimize m(N = n, |)\n"
+    found = names(offered(question, tmp_path / "q.law"))
+    assert "D = " in found and not {"N", "N = ", "n", "m", "log"} & found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_all_that_stands_in_shipped_laws_is_offered_there(name: str):

@@ -19,8 +19,8 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting import fit_single
 from lawdsl.fitting.diagnostics import robust_fit
 from lawdsl.fitting.result import Fit
+from lawdsl.fitting.solvers.bounded_systems import solve_each
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.fitting.solvers.variable_projection import solve_each
 from lawdsl.law.text import text
 from lawdsl.solving.nlp.solver import times_exp
 

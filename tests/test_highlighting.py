@@ -16,7 +16,8 @@ from lawdsl.highlighting.pygments_lexer import LawLexer
 from lawdsl.highlighting.token_classes import CLASSES, OF_TERMINALS
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED
 from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import all_tokens, grammar, parse
+from lawdsl.language.parser import parse
+from lawdsl.language.tokens import all_tokens, grammar
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = [*sorted(ROOT.glob("laws/**/*.law")), *sorted(ROOT.glob("tests/fixtures/**/*.law"))]

@@ -18,19 +18,22 @@ import pytest
 import pytest_lsp
 from click.testing import CliRunner
 from language_client import COMMAND, PlainClient
+from lark import Token
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
 
 from lawdsl.cli import cli
-from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.diagnostics import LawdslError, Text
 from lawdsl.editing.document import read_document
 from lawdsl.editing.fixes import all_corrected, corrections
 from lawdsl.editing.positions import Positions
 from lawdsl.language import tree
+from lawdsl.language.edited_tokens import edited_tokens
 from lawdsl.language.known_lines import KnownLines
 from lawdsl.language.library import OpenFiles
 from lawdsl.language.parse_cache import ParseCache
 from lawdsl.language.parser import parse
+from lawdsl.language.tokens import tokens_of
 from lawdsl.messages.table import MESSAGES
 from lawdsl.server.conversions import code_block, diagnostic, escaped
 from lawdsl.server.open_documents import OpenDocuments, edited
@@ -108,7 +111,7 @@ class Editor:
     async def hints(self, uri: str) -> list[str]:
         params = types.InlayHintParams(types.TextDocumentIdentifier(uri), place(0, 0, 10_000, 0))
         found = await self.client.text_document_inlay_hint_async(params)
-        return [str(hint.label) for hint in found or ()]
+        return [str(hint.label).strip() for hint in found or ()]
 
     async def decided(self, uri: str) -> list[str]:
         """The hints, once all claims are decided."""
@@ -705,6 +708,41 @@ def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pyte
 
 def spans(parsed: tree.SyntaxTree) -> list[Any]:
     return [[(type(n), n.span) for n in tree.walk(s)] for s in parsed.statements]
+
+
+def places(tokens: list[Token]) -> list[tuple[Any, ...]]:
+    return [
+        (t.type, t.value, t.start_pos, t.end_pos, t.line, t.column, t.end_line, t.end_column)
+        for t in tokens
+    ]
+
+
+ODD = (
+    'law x\r\nL = "a\n" + `b`; c\n',
+    "# \u202e\nL = a\u2212b \ud800\n\n",
+    'note "never closed\n"closed" \r "\n',
+    'L = ‘a’ + "b\t"\x00 # \x07',
+    "L = N⁻¹² + 2 \r\n\n\r",
+    "$ $ $\n$ $\n" * 30,
+    f"L = {'a + ' * 600}a $\n# {'c' * 2000}\x01\n",
+)
+
+
+def test_tokens_of_edited_texts_are_those_of_texts_that_are_new():
+    rng = random.Random(11)
+    texts = [*ODD]
+    for path in LAWS[::20]:
+        text = path.read_text(encoding="utf-8")
+        for _ in range(12):
+            texts.append(text)
+            text = damaged(text, rng)
+    for text in texts:
+        for name in ("x", "y"):
+            source = Text(name, text)
+            edited, messages = edited_tokens(source)
+            new, expected = tokens_of(source)
+            assert places(edited) == places(new)
+            assert messages == expected and all(m.text is source for m in messages)
 
 
 def test_lines_known_from_the_text_before_have_the_trees_of_a_text_that_is_new():

@@ -21,7 +21,8 @@ from marked_texts import (
 )
 
 from lawdsl.cli import cli
-from lawdsl.editing.completion import SEEN, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_names import SEEN
 from lawdsl.editing.document import Document, read_document
 from lawdsl.editing.formatting import formatting
 from lawdsl.editing.hover import Derivative, Known, file_of, hover
@@ -178,7 +179,7 @@ def test_a_require_line_has_its_verdict(tmp_path: Path):
 
     path = tmp_path / "half.law"
     answer = words_shown(LAW.replace("require L", "req|uire L"), path, Known(of))
-    assert "L > E: refuted (before the last edit)\nat N = 2: -1" in answer
+    assert "verdict: refuted (before the last edit)\nat N = 2: -1" in answer
     assert "refuted" not in words_shown(LAW.replace("L > E", "|L > E"), path, Known(of))
 
 

@@ -84,8 +84,8 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
 @pytest.mark.parametrize(
     ("line", "cell", "message"),
     [
-        ("", CELL.replace("b + r", "b + q"), "unknown name `q`\n --> cell:6:16"),
-        ("", CELL.replace("parameter a > 0", "parameter a >> 0"), "cell:3"),
+        ("", CELL.replace("b + r", "b + q"), "unknown name `q`\n --> cell:7:16"),
+        ("", CELL.replace("parameter a > 0", "parameter a >> 0"), "cell:4:14"),
         ("", 'question q "?"\nuses loss : chinchilla\n', "the cell has a question"),
         ("", 'pipeline p "?"\n', "lawdsl.run_pipeline"),
         ("no_such_file.csv", CELL, "no_such_file.csv"),
@@ -95,6 +95,12 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
         ("--starts", CELL, "requires an argument"),
         ("--as 3x", CELL, "--as NAME"),
         ("--as class", CELL, "--as NAME"),
+        ("--as print", CELL, "'print' is a name of Python itself"),
+        ("--as match", CELL, "'match' is a keyword of Python"),
+        ("--as get_ipython", CELL, "'get_ipython' is a name of"),
+        ("--as _", CELL, "'_' is a name of Python itself"),
+        ("runs --as runs", CELL, "'runs' is the table, which the law would replace"),
+        ("", CELL.replace("my.share", "sum"), "'sum' is a name of Python itself"),
         ("'a", CELL, "No closing quotation"),
         ("--fix nothing=1", CELL, "nothing"),
     ],
@@ -107,6 +113,52 @@ def test_a_mistake_has_one_message_and_changes_no_variable(shell, line, cell, me
     assert message in str(raised.value)
     assert shell.user_ns["my_share"] is before
     assert "my_share_fit" not in shell.user_ns
+
+
+def test_a_mistake_in_the_line_is_shown_in_its_place(shell):
+    with pytest.raises(UsageError) as raised:
+        shown(shell, "--no-check --starts")
+    text = str(raised.value)
+    assert (
+        " --> cell:1:18\n  |\n1 | %%law --no-check --starts\n  |                  ^^^^^^^^" in text
+    )
+    with pytest.raises(UsageError) as raised:
+        shown(shell, "--seed x --no-check")
+    assert "cell:1:7" in str(raised.value)
+
+
+def test_a_place_counts_the_line_of_the_magic(shell):
+    with pytest.raises(UsageError) as raised:
+        shown(shell, "--no-check", CELL.replace("law my.share", "lwa my.share"))
+    assert "cell:2:1" in str(raised.value)
+    captured = shown(shell, "--no-check", CELL + "require ∂L/∂r < 0\n")
+    assert "cell:9:" in captured.outputs[0].data["text/plain"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "options"),
+    [
+        ({"r": [0.1, 0.5], "loss": [3.0, 2.0]}, ""),
+        ({"r": [0.1, "x", 0.5], "L": [3.0, 2.5, 2.0]}, ""),
+        ({"r": [0.1, 0.5], "L": [3.0, 2.0]}, ""),
+        ({"r": [0.1, 0.5], "L": [3.0, 2.0]}, "--where 'q > 1'"),
+        ({"r": [0.1, 0.5], "L": [3.0, 2.0]}, "--objective nothing"),
+    ],
+)
+def test_a_bad_table_is_reported_before_anything_is_proved(shell, frame, options, monkeypatch):
+    shell.user_ns["runs"] = pandas.DataFrame(frame)
+    monkeypatch.setattr("lawdsl.notebook_magic.check", lambda law: pytest.fail("proofs began"))
+    with capture_output() as captured, pytest.raises(UsageError):
+        shell.run_cell_magic("law", f"runs {options}", CELL)
+    assert captured.outputs == []
+
+
+@pytest.mark.parametrize("cell", ["%%law --help", "%%law -h\n", "%%law runs --help\n" + CELL])
+def test_help_is_printed(shell, cell):
+    with capture_output() as captured:
+        assert shell.run_cell(cell).success
+    assert "Check the law in this cell" in captured.stdout and "--starts" in captured.stdout
+    assert captured.outputs == [] and "my_share" not in shell.user_ns
 
 
 def test_a_mistake_stops_the_notebook(shell):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lark import Lark
 
-from lawdsl.language import parser, parser_tables
+from lawdsl.language import parser, parser_tables, tokens
 from lawdsl.language.ast_builder import Builder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,9 +40,10 @@ def test_the_stored_tables_give_the_parser_that_the_grammar_gives(monkeypatch: p
     trees = []
     for built in (stored, computed):
         monkeypatch.setattr(parser, "grammar", lambda built=built: built)
-        parser._lexer.cache_clear()
+        monkeypatch.setattr(tokens, "grammar", lambda built=built: built)
+        tokens.lexer.cache_clear()
         trees.append([parser.parse(law) for law in laws])
-    parser._lexer.cache_clear()
+    tokens.lexer.cache_clear()
     assert trees[0] == trees[1]
 
 

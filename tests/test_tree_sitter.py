@@ -23,8 +23,9 @@ from lawdsl.highlighting.classified import classified
 from lawdsl.highlighting.token_classes import CLASSES
 from lawdsl.language.keywords import KEYWORDS, LEADING, PIECEWISE, PLACED
 from lawdsl.language.lexer import LogicalLine, logical_lines
-from lawdsl.language.parser import all_tokens, parse, with_types
+from lawdsl.language.parser import parse, with_types
 from lawdsl.language.parser_tables import OPTIONS, grammar_text
+from lawdsl.language.tokens import all_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "editors/tree-sitter-law"

@@ -22,6 +22,7 @@ from test_highlighting import (
 )
 from textmate import Grammar
 
+from lawdsl.editing.semantic_tokens import TYPES
 from lawdsl.language.keywords import GREEK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,6 +59,28 @@ def test_a_folder_that_is_not_trusted_chooses_no_program() -> None:
     trust = MANIFEST["capabilities"]["untrustedWorkspaces"]
     assert trust["supported"] == "limited"
     assert trust["restrictedConfigurations"] == ["lawdsl.command"]
+
+
+def test_tokens_of_the_server_look_as_the_grammar_has_them() -> None:
+    """A keyword has one colour, with and without the server; parameters differ from variables."""
+    (row,) = MANIFEST["contributes"]["semanticTokenScopes"]
+    assert row["language"] == MANIFEST["contributes"]["languages"][0]["id"]
+    scopes = row["scopes"]
+    assert set(scopes) <= set(TYPES)
+    grammar = TEXTMATE.read_text(encoding="utf-8")
+    assert all(f'"name": "{scope}"' in grammar for scope in scopes["keyword"])
+    # themes of VS Code colour these two alike, unless the manifest names another scope
+    assert "parameter" in scopes and "variable" not in scopes
+
+
+def test_the_panel_says_what_the_exit_codes_mean() -> None:
+    """Of all codes of the page that check, fit, solve and plot return."""
+    page = (ROOT / "docs/json-and-files.md").read_text(encoding="utf-8")
+    section = page.partition("## Exit codes")[2].partition("## ")[0]
+    codes = {code for code in re.findall(r"^\| (\d+) \|", section, re.M)} - {"4", "75"}
+    source = (FOLDER / "src/commands.js").read_text(encoding="utf-8")
+    (table,) = re.findall(r"const ENDS = \{(.*?)\};", source, re.S)
+    assert codes == set(re.findall(r"^ +(\d+): \"", table, re.M))
 
 
 def test_words_in_the_editor_are_names_of_the_language() -> None:

@@ -63,7 +63,8 @@ class Diagnostic:
     """One message: its code, the problem, its place, and the next step.
 
     `place` is a location outside a text: a row and column of a table, a parameter. `edits`
-    implement the advice in `help`, if that is possible without a guess.
+    implement the advice in `help`, if that is possible without a guess. Each of `suggested` is an
+    edit that may be meant, by itself: nothing makes it without a person who chooses it.
     """
 
     code: str
@@ -76,6 +77,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     edits: tuple[Edit, ...] = ()
+    suggested: tuple[Edit, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `--json`."""
@@ -90,12 +92,13 @@ class Diagnostic:
             "place": self.place or None,
             "notes": list(self.notes),
             "help": self.help,
-            "edits": [
-                {"start": start, "end": end, "text": edit.text}
-                for edit in self.edits
-                for start, end in [self._positions(edit.span)]
-            ],
+            "edits": self._plain(self.edits),
+            "suggested": self._plain(self.suggested),
         }
+
+    def _plain(self, edits: Iterable[Edit]) -> list[dict[str, Any]]:
+        places = ((self._positions(edit.span), edit.text) for edit in edits)
+        return [{"start": start, "end": end, "text": text} for (start, end), text in places]
 
     def _positions(self, span: Span | None) -> tuple[list[int] | None, list[int] | None]:
         """Line and column of both ends of a range."""

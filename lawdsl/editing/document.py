@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -12,10 +13,10 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
 from lawdsl.language import size_limits
+from lawdsl.language.edited_tokens import edited_lines, edited_tokens
 from lawdsl.language.keywords import section_of_text
-from lawdsl.language.lexer import LogicalLine, logical_lines
+from lawdsl.language.lexer import LogicalLine
 from lawdsl.language.library import OpenFiles, declared_section, warnings_of_file_name
-from lawdsl.language.parser import tokens_of
 from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
@@ -90,7 +91,7 @@ class Document:
     @cached_property
     def logical_lines(self) -> tuple[LogicalLine, ...]:
         """The tokens of each statement and its comments, also where it has mistakes."""
-        return tuple(logical_lines(self.tokens))
+        return edited_lines(self.text) if not self.too_large else ()
 
     @property
     def too_large(self) -> bool:
@@ -106,6 +107,18 @@ class Document:
     @cached_property
     def _positions(self) -> dict[str, Positions]:
         return {}
+
+    def tokens_before(self, offset: int) -> tuple[Token, ...]:
+        """The tokens that end before an offset or there."""
+        return self.tokens[: bisect_right(self.tokens, offset, key=_end)]
+
+    def line_before(self, offset: int) -> tuple[Token, ...]:
+        """The tokens behind the last line end that begin before an offset."""
+        end = bisect_left(self.tokens, offset, key=_start)
+        start = end
+        while start and self.tokens[start - 1].type != "NEWLINE":
+            start -= 1
+        return self.tokens[start:end]
 
     def token_at(self, offset: int) -> Token | None:
         """The word, string or comment that an offset is in, or ends at; None for a space.
@@ -127,7 +140,7 @@ def tokens_of_text(text: str) -> tuple[Token, ...]:
     Args:
         text: the text, without a byte order mark.
     """
-    return tuple(tokens_of(Text("", text))[0])
+    return tuple(edited_tokens(Text("", text))[0])
 
 
 def _start(token: Token) -> int:

@@ -66,17 +66,17 @@ def fitted_value(law: str, text: str, folder: Path, parameter: str) -> FittedVal
 
 def _newest_first(folder: Path) -> Iterator[tuple[Path, int, int]]:
     """The files of fits, each with the time of its last change (ns) and its size (bytes)."""
-    found = []
+    files = []
     try:
         for path in folder.glob(f"*{ENDING}"):
             if not path.is_file():
                 continue
             about = path.stat()
             if about.st_size <= MAX_BYTES:
-                found.append((path, about.st_mtime_ns, about.st_size))
+                files.append((path, about.st_mtime_ns, about.st_size))
     except OSError:
         return
-    yield from sorted(found, key=lambda each: -each[1])[:MAX_FILES]
+    yield from sorted(files, key=lambda each: -each[1])[:MAX_FILES]
 
 
 @lru_cache(maxsize=8)

@@ -14,11 +14,19 @@ from lawdsl.language.library import OpenFiles, declared_section
 
 @dataclass(frozen=True)
 class Correction:
-    """The edits that correct one mistake, and what they do, in words."""
+    """The edits that correct one mistake.
+
+    Attributes:
+        title: what they do, in words.
+        edits: the edits.
+        diagnostic: the message about the mistake.
+        safe: whether they do what is meant without a doubt; otherwise a person chooses them.
+    """
 
     title: str
     edits: tuple[Edit, ...]
     diagnostic: Diagnostic
+    safe: bool = True
 
 
 def corrections(
@@ -34,12 +42,17 @@ def corrections(
     for d in (*document.diagnostics, *further):
         of_this = d.text is not None and d.text.text == document.text
         touched = d.span is not None and d.span.start <= span.end and span.start <= d.span.end
-        if d.edits and of_this and touched:
+        if not (of_this and touched):
+            continue
+        if d.edits:
             yield Correction(d.help or d.message, d.edits, d)
+        for edit in d.suggested:
+            written = document.text[edit.span.start : edit.span.end]
+            yield Correction(f"replace `{written}` by `{edit.text}`", (edit,), d, safe=False)
 
 
 def all_corrected(document: Document, opened: OpenFiles) -> Edit | None:
-    """One edit with all corrections, also of mistakes that others hid; None if there are none.
+    """One edit with all safe corrections, also of mistakes that others hid; None without any.
 
     Args:
         document: the document.

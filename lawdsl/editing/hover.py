@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -11,25 +12,29 @@ from lawdsl.editing.document import Document
 from lawdsl.editing.fitted_values import fitted_value
 from lawdsl.editing.meanings import (
     CONSTANTS,
-    KEYWORDS,
     OPTIONS,
     VERDICTS,
     function_meaning,
+    keyword_meaning,
     unit_meaning,
 )
 from lawdsl.editing.names import File, Files, Target
+from lawdsl.editing.navigation import own_equation
 from lawdsl.editing.verdict_hints import STALE, verdict_details
 from lawdsl.editing.words import Word
 from lawdsl.language import tree
 from lawdsl.language.label_texts import with_subscripts
 from lawdsl.language.latex import formula_latex, latex_names
 from lawdsl.language.library import ships
+from lawdsl.language.pipeline_records import MEASUREMENTS
 from lawdsl.language.printer import print_formula, print_items, print_statement, print_unit
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict
 
 MAX_FORMULA = 1500  # characters of a formula that is shown
+STEP = re.compile(r"\bstep\(")
+STEPS = (tree.Minimize, tree.Maximize, tree.Subject, tree.StepNode, tree.KeepNode)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Block:
     """A part of an answer.
 
     Attributes:
-        kind: text, or code in the language, or latex.
+        kind: text, or code in the language, or latex, or proof: lines of formulas and words.
         text: the content, as it is: nothing is escaped.
     """
 
@@ -114,18 +119,25 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     if word is None or word.role == "comment":
         return None
     target = files.resolve(word, file)
+    if target is not None:
+        target = own_equation(target, file)
     derivative_of = ""
     if target is not None and target.kind == "law":
         blocks = list(_about_law(target, files))
+    elif target is not None and target.kind == "set":
+        blocks = [Block("text", f"{target.name}: a set of labels, which the table determines")]
     elif target is not None:
         blocks = list(_about_name(target, file, files))
+        blocks += _about_value(target, document, files)
         if file.section == "law" and target.kind in ("variable", "parameter", "let"):
             derivative = known.derivatives.get(target.name)
             blocks += _about_derivative(derivative) if derivative else ()
             derivative_of = "" if derivative else target.name
         blocks += _values(target, file)
     else:
-        blocks = list(_about_word(word))
+        blocks = list(_about_word(word, file))
+        if not blocks and document.declarations is not None:
+            blocks = list(_about_fresh(word, file))
     blocks += _about_claim(document, word, known)
     for d in (*document.diagnostics, *known.further):
         if d.span is not None and d.span.start <= offset <= d.span.end and d.code in MESSAGES:
@@ -134,7 +146,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     return Hover(word.span, tuple(blocks), derivative_of) if blocks else None
 
 
-def _about_word(word: Word) -> Iterator[Block]:
+def _about_word(word: Word, file: File) -> Iterator[Block]:
     """A word of the language itself."""
     if word.role == "function":
         call, meaning = function_meaning(word.text)
@@ -146,14 +158,55 @@ def _about_word(word: Word) -> Iterator[Block]:
         if meaning_of_unit:
             yield Block("text", f"{word.text}: {meaning_of_unit}")
         return
-    tables = {"keyword": KEYWORDS, "constant": CONSTANTS, "verdict": VERDICTS, "option": OPTIONS}
+    tables = {"constant": CONSTANTS, "verdict": VERDICTS, "option": OPTIONS}
     meaning = tables.get(word.role, {}).get(word.text, "")
+    shown = word.text
+    if word.role == "keyword":
+        line = file.words.lines[word.line]
+        before = [w.text for w in line.words if w.span.start < word.span.start]
+        inside = sum(w in "([{" for w in before) > sum(w in ")]}" for w in before)
+        meaning = keyword_meaning(word.text, ("(" if inside else "", line.keyword, file.section))
+    if word.role == "keyword" and word.text in ("subject", "to"):
+        shown = "subject to"
     if meaning:
-        yield Block("text", f"{word.text}: {meaning}")
+        yield Block("text", f"{shown}: {meaning}")
+    elif (word.role, word.text) == ("name", MEASUREMENTS) and file.section == "pipeline":
+        yield Block("text", f"{word.text}: the table of measurements")
     elif word.role == "column":
         yield Block("text", f"{word.text}: a column of the table")
     elif word.role == "argument":
         yield Block("text", f"{word.text}: a column along which the output is read")
+
+
+def _about_fresh(word: Word, file: File) -> Iterator[Block]:
+    """A name that a claim does not declare, but is about."""
+    if file.words.lines[word.line].keyword != "require":
+        return
+    if word.role == "subscript":
+        yield Block("text", f"{word.text}: any label; the claim is made for all")
+    elif word.role == "name":
+        yield Block("text", f"{word.text}: any value; the claim is made for all")
+
+
+def _about_value(target: Target, document: Document, files: Files) -> Iterator[Block]:
+    """The variable of a law whose value a name of a question is, if its own line has no unit."""
+    question = document.question
+    if question is None or target.kind not in ("given", "unknown"):
+        return
+    if target.name not in question.symbols or question.symbols[target.name].unit is not None:
+        return
+    for value in question.values.values():
+        for name, formula in value.arguments:
+            if isinstance(formula, tree.Name) and formula.text == target.name:
+                law = files.called(value.use, file_of(document))
+                variable = files.declaration(name, law) if law is not None else None
+                if variable is not None:
+                    yield Block(
+                        "text",
+                        f"the value of {name} in {value.use}, a fit of {_law_name(variable.file)}",
+                    )
+                    yield Block("code", _declaration(variable, files)[1])
+                return
 
 
 def _statements(file: File, files: Files) -> tuple[tree.Statement, ...]:
@@ -171,14 +224,14 @@ def _about_law(target: Target, files: Files) -> Iterator[Block]:
     law = next((s for s in definitions if s.kind == "output"), None)
     if law is not None:
         yield from _equation(law, statements)
-    for statement in statements:
-        if isinstance(statement, (tree.Minimize, tree.Maximize)) and law is None:
-            yield Block("code", print_statement(statement)[:MAX_FORMULA])
+    steps = [s for s in statements if law is None and isinstance(s, STEPS)]
+    if steps:
+        lines = "\n".join(print_statement(s) for s in steps)
+        yield Block("code", lines if len(lines) <= MAX_FORMULA else f"{lines[:MAX_FORMULA]} …")
     sources = [s.text for s in statements if isinstance(s, tree.SourceNode)]
     if sources:
         yield Block("text", printable("; ".join(sources)))
-    where = "comes with lawdsl" if target.file.ships else target.file.path.name
-    yield Block("text", where)
+    yield Block("text", "comes with lawdsl" if target.file.ships else f"in {target.file.path.name}")
 
 
 def _equation(law: tree.Definition, statements: tuple[tree.Statement, ...]) -> Iterator[Block]:
@@ -197,10 +250,27 @@ def _equation(law: tree.Definition, statements: tuple[tree.Statement, ...]) -> I
     yield Block("latex", f"{names(name)} = {formula_latex(law.formula, names)}")
 
 
+def _extended_formula(file: File, files: Files) -> Iterator[Block]:
+    """What the name of the law that is extended stands for in the equation."""
+    base = files.named(file.extended, file)
+    statements = _statements(base, files) if base is not None else ()
+    law = next(
+        (s for s in statements if isinstance(s, tree.Definition) and s.kind == "output"), None
+    )
+    if law is not None:
+        text = print_formula(law.formula)
+        yield Block("text", f"where {file.extended} is")
+        yield Block("code", text if len(text) <= MAX_FORMULA else f"{text[:MAX_FORMULA]} …")
+
+
 def _about_name(target: Target, file: File, files: Files) -> Iterator[Block]:
     """Declaration, unit and description of a name."""
     statement, code, doc, unit = _declaration(target, files)
-    yield Block("code", code[:MAX_FORMULA])
+    yield Block("code", code if len(code) <= MAX_FORMULA else f"{code[:MAX_FORMULA]} …")
+    base = files.declaration(target.name, file) if target.kind == "output" else None
+    if base is not None and base.file.path != target.file.path:
+        _, _, base_doc, base_unit = _declaration(base, files)
+        doc, unit = doc or base_doc, unit or base_unit
     if doc:
         yield Block("text", printable(doc))
     if unit is not None:
@@ -209,13 +279,17 @@ def _about_name(target: Target, file: File, files: Files) -> Iterator[Block]:
             yield Block("text", "; ".join(meanings))
     if target.kind == "output" and isinstance(statement, tree.Definition):
         yield from list(_equation(statement, _statements(target.file, files)))[1:]
+        yield from _extended_formula(target.file, files)
     if target.kind == "use":
         law = files.called(target.name, file)
         if law is not None:
             yield from _about_law(Target(law, file.uses[target.name], "law", target.span), files)
     if target.file.path != file.path:
-        where = "comes with lawdsl" if target.file.ships else "is another file"
-        yield Block("text", f"declared in {target.file.path.name}, which {where}")
+        where = _law_name(target.file) or target.file.path.name
+        yield Block(
+            "text",
+            f"declared in {where}" + (", which comes with lawdsl" if target.file.ships else ""),
+        )
 
 
 def _declaration(
@@ -248,8 +322,17 @@ def _declaration(
 
 
 def _about_derivative(derivative: Derivative) -> list[Block]:
-    blocks = [Block("code", derivative.text), Block("latex", derivative.latex)]
-    return [b for b in blocks if 0 < len(b.text) <= 2 * MAX_FORMULA]
+    if len(derivative.text) > 2 * MAX_FORMULA:
+        size = f"{len(derivative.text):,} characters"
+        return [Block("text", f"its derivative is too long to be shown: {size}")]
+    blocks = [Block("code", derivative.text)]
+    if derivative.text.endswith(" = 0"):
+        blocks.append(Block("text", "the equation does not contain it"))
+    if STEP.search(derivative.text):
+        blocks.append(Block("text", "step(x): 1 for x > 0, 0 for x < 0"))
+    if 0 < len(derivative.latex) <= 2 * MAX_FORMULA:
+        blocks.append(Block("latex", derivative.latex))
+    return blocks
 
 
 def _values(target: Target, file: File) -> Iterator[Block]:
@@ -288,8 +371,7 @@ def _about_claim(document: Document, word: Word, known: Known) -> Iterator[Block
         verdict, current = known.verdict_of(line.words)
         if verdict is None:
             continue
-        details = verdict_details(verdict)
-        if not current:
-            details[0] += f" ({STALE})"
-        for detail in details:
-            yield Block("text", detail)
+        first, *evidence = verdict_details(verdict)
+        yield Block("text", f"verdict: {first}" + ("" if current else f" ({STALE})"))
+        if evidence:
+            yield Block("proof", "\n".join(evidence))

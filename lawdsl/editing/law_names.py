@@ -48,7 +48,7 @@ def files_below(folder: Path, most: int) -> list[Path]:
         folder: the folder.
         most: how many are looked for.
     """
-    found: list[Path] = []
+    paths_below: list[Path] = []
     root = folder.resolve()
     for count, (top, folders, names) in enumerate(os.walk(folder)):
         depth = len(Path(top).relative_to(folder).parts)
@@ -56,10 +56,10 @@ def files_below(folder: Path, most: int) -> list[Path]:
         if depth >= MAX_DEPTH or len(folders) > MAX_FILES:
             folders.clear()
         paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
-        found += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
-        if len(found) >= most or count + 1 >= MAX_FOLDERS:
+        paths_below += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
+        if len(paths_below) >= most or count + 1 >= MAX_FOLDERS:
             break
-    return found[:most]
+    return paths_below[:most]
 
 
 @lru_cache(maxsize=4)

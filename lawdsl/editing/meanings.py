@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lawdsl.core.losses import LOSSES
 from lawdsl.core.units import PREFIXES, UNITS
@@ -10,14 +10,14 @@ from lawdsl.core.units import PREFIXES, UNITS
 KEYWORDS: Mapping[str, str] = {
     "law": "begins the file of a law: its name, which follows from the path of the file, and its title",
     "question": "begins the file of a question: what a fitted law is asked for",
-    "pipeline": "begins the file of a pipeline: the predictions of a law are the data of the next",
+    "pipeline": "begins the file of a pipeline: steps, of which the predictions of one are the data of the next",
     "source": "where the law is published",
     "note": "what a reader of the publication or of a fit should know",
     "extends": "takes over the declarations, claims, objective and starts of a law with the same left-hand side",
     "index": "names that run over the labels of a set: from the data, numbered `1..30`, or listed `{web, code}`",
     "variable": "a column of the table of measurements, converted to its unit",
     "setting": "a known constant, which a user may change",
-    "parameter": "what is fitted; its domain is kept by the fit",
+    "parameter": "what is fitted; the fit keeps it in its domain",
     "let": "a name for a part of a formula",
     "fix": "fixes parameters at numbers",
     "tie": "makes parameters formulas of others",
@@ -30,12 +30,12 @@ KEYWORDS: Mapping[str, str] = {
     "prior": "what is known of a parameter before the fit: a Gaussian of that center ± standard deviation",
     "given": "a number that the user of the question or pipeline gives",
     "step": "a step of a pipeline: a law that is fitted to each group of rows, or a question that is asked",
-    "keep": "puts tables of steps beside each other and selects the rows that meet the conditions",
+    "keep": "joins the tables of steps by their groups, and keeps the rows that meet the conditions",
     "uses": "names for fits of a law",
     "choose": "an unknown, whose best value is asked for",
-    "subject": "`subject to`: constraints on the answer",
-    "to": "`subject to`: constraints on the answer",
-    "unit": "the unit of what is declared, or of the output of the law",
+    "subject": "constraints on the answer",
+    "to": "constraints on the answer",
+    "unit": "the unit of what the line declares",
     "for": "conditions under which a claim is made; in `sum(…)`, the indices that are summed over",
     "in": "the set or interval of values; in a claim, the variable of a trend",
     "is": "claims that the law, at some values, is another law",
@@ -52,13 +52,31 @@ KEYWORDS: Mapping[str, str] = {
     "against": "the share that decreases as much as the other increases",
     "from": "the steps whose tables a step takes; `data` are the measurements",
     "since": "the value of a variable at which the output of each group is subtracted",
-    "by": "the columns in which the rows of a group are alike",
+    "by": "the columns whose values the rows of a group share",
     "where": "conditions that rows must meet",
     "at": "the values at which a step predicts, or at which a question is asked",
     "if": "a piecewise formula: `if r > 0.1 then A*r else B + C*r`",
     "then": "the formula where the condition of `if` holds",
     "else": "the formula where the condition of `if` does not hold",
 }
+
+IN_PLACE: Mapping[tuple[str, str], str] = {
+    ("unit", "output"): "the unit of the output of the law",
+    ("in", "require"): "the variable of the trend",
+    ("in", "start"): "the values of the grid, from which the fit starts",
+    ("in", "variable"): "the interval or set in which the values are",
+    ("in", "parameter"): "the interval in which the fit keeps the value",
+    ("in", "choose"): "the interval or set from which the value is chosen",
+    ("in", "given"): "the interval or set in which the value must be",
+    ("for", "("): "the indices that are summed or multiplied over",
+    ("for", "require"): "the conditions under which the claim is made",
+    ("over", "index"): "the set of labels of the index",
+    ("over", "("): "how many times an over-estimate, predicted above measured, counts",
+    ("minimize", "law"): "the objective of the fit: its sum over the rows is minimised",
+    ("minimize", "question"): "the goal: the answer makes this as small as possible",
+    ("maximize", "question"): "the goal: the answer makes this as large as possible",
+}
+"""Keyword, and what begins its line, the section, or a bracket it stands in -> its meaning there."""
 
 FUNCTIONS: Mapping[str, tuple[str, str]] = {
     "exp": ("exp(x)", "the exponential function"),
@@ -116,6 +134,17 @@ _UNIT_NAMES: Mapping[str, str] = {
     "GPU": "accelerators",
 }
 _POWERS = {"k": "10³", "M": "10⁶", "G": "10⁹", "T": "10¹²", "P": "10¹⁵", "E": "10¹⁸"}
+
+
+def keyword_meaning(word: str, places: Iterable[str]) -> str:
+    """What a keyword means where it stands; empty for a word that is none.
+
+    Args:
+        word: the keyword.
+        places: `(` in a bracket, what begins its line, the section; the first with a meaning counts.
+    """
+    meanings = (IN_PLACE[word, place] for place in places if (word, place) in IN_PLACE)
+    return next(meanings, KEYWORDS.get(word, ""))
 
 
 def unit_meaning(name: str) -> str | None:

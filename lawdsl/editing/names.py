@@ -43,8 +43,8 @@ class File:
     def declared(self) -> Mapping[str, Word]:
         """Name -> the word that declares it."""
         found: dict[str, Word] = {}
-        for word in self.words:
-            if word.declares:
+        for line in self.words.lines:
+            for word in line.declaring:
                 found.setdefault(word.text, word)
         return found
 

@@ -31,7 +31,10 @@ class Place:
 
 
 def definition(file: File, offset: int, files: Files) -> Target | None:
-    """What the word at an offset names; of a law the first line of its file.
+    """Where the word at an offset is declared; of a law the first line of its file.
+
+    The output of a law that extends another one has an equation in both: a mention leads to that of
+    its own file, and that equation to the extended one.
 
     Args:
         file: the file.
@@ -39,7 +42,23 @@ def definition(file: File, offset: int, files: Files) -> Target | None:
         files: how files find each other.
     """
     word = file.words.at(offset)
-    return None if word is None else files.resolve(word, file)
+    target = None if word is None else files.resolve(word, file)
+    if word is None or target is None or word.declares:
+        return target
+    return own_equation(target, file)
+
+
+def own_equation(target: Target, file: File) -> Target:
+    """The equation of a file, for an output that a law which it extends has too; else the target.
+
+    Args:
+        target: what a word of the file names.
+        file: the file.
+    """
+    declaration = file.declared.get(target.name)
+    if target.kind != "output" or declaration is None or declaration.declares != "output":
+        return target
+    return Target(file, target.name, "output", declaration.span)
 
 
 def references(target: Target, among: Iterable[File], files: Files) -> Iterator[Place]:
@@ -50,15 +69,18 @@ def references(target: Target, among: Iterable[File], files: Files) -> Iterator[
         among: the files in which mentions are searched for.
         files: how files find each other.
     """
+    target = (
+        files.declaration(target.name, target.file) or target if target.kind == "output" else target
+    )
     for file in among:
         if target.name not in file.text and not _greek(file.text):
             continue
         for word in file.words:
             if word.name != target.name:
                 continue
-            found = files.resolve(word, file)
+            named = files.resolve(word, file)
             value = files.variable_of_value(word, file)
-            keys = [t.key for t in (found, value) if t is not None]
+            keys = [t.key for t in (named, value) if t is not None]
             if target.key in keys:
                 yield Place(file, word, bool(word.declares) or word.role == "header")
 

@@ -92,12 +92,12 @@ def folds(document: Document) -> list[Fold]:
     """
     words = words_of(document.text)
     positions = document.positions()
-    found: dict[tuple[int, int], Fold] = {}
+    folds: dict[tuple[int, int], Fold] = {}
 
     def add(span: Span, kind: str) -> None:
         first, last = positions.position(span.start)[0], positions.position(span.end)[0]
         if last > first:
-            found.setdefault((first, last), Fold(span, kind))
+            folds.setdefault((first, last), Fold(span, kind))
 
     for line in words.lines:
         add(line.span, "region")
@@ -109,7 +109,7 @@ def folds(document: Document) -> list[Fold]:
         leading = [s for s in comments if all(s.start < o.start for o, k in block if k == "line")]
         if leading:
             add(Span(leading[0].start, leading[-1].end), "comment")
-    return sorted(found.values(), key=lambda fold: (fold.span.start, -fold.span.end))
+    return sorted(folds.values(), key=lambda fold: (fold.span.start, -fold.span.end))
 
 
 def _blocks(words: Words, position: object) -> Iterator[list[tuple[Span, str]]]:

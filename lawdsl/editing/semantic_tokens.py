@@ -92,7 +92,7 @@ def semantic_tokens(file: File, files: Files) -> list[SemanticToken]:
     """
     declared = files.all_declared(file)
     laws: dict[str, dict[str, str]] = {}
-    found = []
+    tokens = []
     for word in (*file.words, *file.words.comments):
         kind = ""
         if word.role in ("name", "subscript"):
@@ -116,5 +116,5 @@ def semantic_tokens(file: File, files: Files) -> list[SemanticToken]:
         )
         modifiers += MODIFIERS_OF_KINDS.get(kind, ())
         modifiers += ("defaultLibrary",) if word.role in LIBRARY else ()
-        found.append(SemanticToken(word.span, type, modifiers))
-    return sorted(found, key=lambda token: token.span.start)
+        tokens.append(SemanticToken(word.span, type, modifiers))
+    return sorted(tokens, key=lambda token: token.span.start)

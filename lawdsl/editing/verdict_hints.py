@@ -6,6 +6,7 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.proof.verdict import Verdict
 
 MAX_HINT = 80  # characters of a hint
+MAX_DETAIL = 500  # characters of a line of evidence
 DECIDING = "deciding"
 STALE = "before the last edit"
 
@@ -18,13 +19,17 @@ def verdict_hint(verdict: Verdict, *, stale: bool = False) -> str:
         stale: whether it was reached before the last edit of what it depends on.
     """
     text = _evidence(verdict)
-    if verdict.expect != "proved" and verdict.ok:
-        text += ", as expected"
-    elif verdict.expect != "proved":
-        text += f", expected {verdict.expect}"
-    text = printable(text)
+    if verdict.verdict == "refuted" and verdict.witness:
+        text += f" at {_point(verdict)}"
+    text = printable(text + _expectation(verdict))
     text = text if len(text) <= MAX_HINT else f"{text[: MAX_HINT - 1]}…"
     return f"{text} ({STALE})" if stale else text
+
+
+def _expectation(verdict: Verdict) -> str:
+    if verdict.expect == "proved":
+        return ""
+    return ", as expected" if verdict.ok else f", expected {verdict.expect}"
 
 
 def _evidence(verdict: Verdict) -> str:
@@ -33,28 +38,38 @@ def _evidence(verdict: Verdict) -> str:
             return f"proved, with equality at {verdict.face}" if verdict.face else "proved inside"
         case "conditional":
             return f"proved where {verdict.condition}"
-        case "refuted":
-            at = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
-            return f"refuted at {at}" if at else "refuted"
     return verdict.word
 
 
+def _point(verdict: Verdict) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in verdict.witness)
+
+
 def verdict_details(verdict: Verdict) -> list[str]:
-    """The evidence of a verdict, in lines of plain text.
+    """What the line of a claim does not say: its verdict, and below it the evidence, in plain text.
 
     Args:
         verdict: the verdict.
     """
-    lines = [f"{verdict.claim}: {verdict.word}"]
-    if verdict.condition is not None:
-        lines.append(f"it holds {'exactly ' if verdict.exact else ''}where {verdict.condition}")
-    lines += verdict.proof
-    lines += [f"proved with `parameter {bound}`" for bound in verdict.remedy]
+    lines = [_evidence(verdict) + _expectation(verdict)]
+    if verdict.condition is not None and verdict.exact:
+        lines.append("the condition is necessary, too")
+    lines += [f"it is proved with `parameter {bound}`" for bound in verdict.remedy]
     if verdict.verdict == "refuted":
-        at = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
+        at = _point(verdict)
         lines.append(f"at {at}: {verdict.value}" if at else str(verdict.value))
         if verdict.never:
-            lines.append("it holds nowhere")
+            lines.append("it holds nowhere: the opposite is proved")
     if verdict.blame is not None:
         lines.append(verdict.blame)
-    return [printable(line) for line in lines]
+    lines += verdict.proof
+    return [printable(_shortened(line)) for line in lines]
+
+
+def _shortened(line: str) -> str:
+    """A line with its middle left out, where it is long."""
+    if len(line) <= MAX_DETAIL:
+        return line
+    half = MAX_DETAIL // 2
+    left_out = len(line) - 2 * half
+    return f"{line[:half]} … {left_out} characters, which `lawdsl check` prints … {line[-half:]}"

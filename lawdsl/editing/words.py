@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from lark import Token
 
@@ -15,6 +15,7 @@ from lawdsl.core.diagnostics import Span, Text
 from lawdsl.core.losses import LOSSES
 from lawdsl.editing.document import tokens_of_text
 from lawdsl.language.ast_builder import span_of
+from lawdsl.language.edited_tokens import edited_lines
 from lawdsl.language.keywords import (
     AGGREGATES,
     CONSTANTS,
@@ -23,9 +24,9 @@ from lawdsl.language.keywords import (
     ascii_name,
 )
 from lawdsl.language.label_texts import without_quotes
-from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import tokens_of, with_types
+from lawdsl.language.parser import with_types
 from lawdsl.language.size_limits import MAX_BYTES
+from lawdsl.language.tokens import tokens_of
 
 MAX_REMEMBERED = 1000  # characters of a line whose words are cached
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
@@ -90,13 +91,40 @@ class Line:
 
     Attributes:
         keyword: what begins it: `variable`, `output` for an equation.
-        words: its words in their order, without comments.
+        by_itself: its words as if a text began with it, or with places in the text, for `by` 0.
         span: from its first to its last word.
+        by: how many characters of the text stand before it.
+        number: its number.
     """
 
     keyword: str
-    words: tuple[Word, ...]
+    by_itself: tuple[Word, ...]
     span: Span
+    by: int = 0
+    number: int = 0
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """Its words in their order, without comments; most answers need those of few lines."""
+        return tuple(self._placed(word) for word in self.by_itself)
+
+    @property
+    def declaring(self) -> Iterator[Word]:
+        """The words that declare something."""
+        return (self._placed(word) for word in self.by_itself if word.declares)
+
+    def _placed(self, word: Word) -> Word:
+        start, end = word.span.start + self.by, word.span.end + self.by
+        return Word(
+            Span(start, end),
+            word.text,
+            word.role,
+            word.declares,
+            word.of,
+            self.number,
+            word.alone,
+            word.indexed,
+        )
 
 
 @dataclass(frozen=True)
@@ -117,7 +145,9 @@ class Words:
 
     def at(self, offset: int) -> Word | None:
         """The word or comment that an offset is in or at the end of; a name before a symbol."""
-        touching = [w for w in (*self, *self.comments) if w.span.start <= offset <= w.span.end]
+        near = [line for line in self.lines if line.span.start <= offset <= line.span.end]
+        words = (*(word for line in near for word in line.words), *self.comments)
+        touching = [w for w in words if w.span.start <= offset <= w.span.end]
         touching.sort(key=lambda w: (w.role == "symbol", w.span.end == offset))
         return touching[0] if touching else None
 
@@ -136,13 +166,15 @@ def words_of(text: str) -> Words:
         Word(span_of(t), str(t.value), "comment") for t in tokens if t.type == "COMMENT"
     )
     lines: list[Line] = []
-    for line in logical_lines(tokens):
+    for line in edited_lines(text):
         if not line.tokens:
             continue
         span = span_of(line.tokens)
         short = span.end - span.start <= MAX_REMEMBERED
         if short and all(token.type != "ILLEGAL" for token in line.tokens):
-            lines.append(_moved(_line_of(text[span.start : span.end]), span, len(lines)))
+            by_itself = _line_of(text[span.start : span.end])
+            words = by_itself.by_itself
+            lines.append(Line(by_itself.keyword, words, span, span.start, len(lines)))
         else:
             lines.append(words_of_line(line.tokens, len(lines)))
     return Words(tuple(lines), comments)
@@ -155,25 +187,6 @@ def _line_of(text: str) -> Line:
     return words_of_line([t for t in tokens if t.type not in ("COMMENT", "NEWLINE")])
 
 
-def _moved(line: Line, span: Span, number: int) -> Line:
-    """A line that was read by itself, at its place in a text."""
-    by = span.start
-    words = tuple(
-        Word(
-            Span(w.span.start + by, w.span.end + by),
-            w.text,
-            w.role,
-            w.declares,
-            w.of,
-            number,
-            w.alone,
-            w.indexed,
-        )
-        for w in line.words
-    )
-    return Line(line.keyword, words, span)
-
-
 def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:
     """The words of a logical line.
 
@@ -184,7 +197,7 @@ def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:
     words = tuple(_Reader(with_types(tokens), number).read())
     first = tokens[0]
     keyword = str(first.value) if words[0].role == "keyword" else "output"
-    return Line(keyword, words, span_of(tokens))
+    return Line(keyword, words, span_of(tokens), number=number)
 
 
 class _Reader:

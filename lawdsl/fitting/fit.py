@@ -19,8 +19,8 @@ from lawdsl.core.objectives import Objective
 from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
-from lawdsl.fitting.fit_by_label import fit_labels
-from lawdsl.fitting.fit_single import fit_one
+from lawdsl.fitting.fit_by_label import fit_labels, parts_of
+from lawdsl.fitting.fit_single import fit_one, task_of
 from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
 from lawdsl.fitting.processes import check_processes
 from lawdsl.fitting.result import Fit
@@ -177,6 +177,26 @@ def fit_with(law: Law, table: Any, options: FitOptions, processes: int = 1) -> F
     if law.indexed:
         return fit_labels(law, rows, chosen, options, processes)
     return fit_one(law, rows, chosen, options)
+
+
+def check_inputs(law: Law, table: Any, options: FitOptions) -> None:
+    """Find what would keep `fit_with` from fitting, without a fit: columns, cells, options.
+
+    Args:
+        law: the law, after its changes.
+        table: the table, as for `fit`.
+        options: the options of the fit.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    chosen = objective_of(law, options)
+    rows = read_table(table, options.columns)
+    law = with_settings_of(law, rows)
+    if law.indexed:
+        parts_of(law, rows, options)
+    else:
+        task_of(law, rows, chosen, options)
 
 
 def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diagnostic]]:

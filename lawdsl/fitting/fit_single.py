@@ -87,8 +87,8 @@ NOT_AT_A_MINIMUM = "so it is where the search stopped, which is no minimum (F010
 CLAIM_REFITS = 3  # refits, each with further bounds, to satisfy all claims
 
 
-def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
-    """Fit a law without index sets.
+def task_of(law: Law, table: Table, objective: Objective, options: FitOptions) -> FitTask:
+    """What `fit_one` solves, after all checks of its input.
 
     Args:
         law: the law, after the changes in the options.
@@ -101,7 +101,22 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     """
     runs = bind_columns(law, table, objective, options)
     check_rows_at_zero(law, runs)
-    task = fit_task(law, table, runs, objective, options)
+    return fit_task(law, table, runs, objective, options)
+
+
+def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
+    """Fit a law without index sets.
+
+    Args:
+        law: the law, after the changes in the options.
+        table: the measurements.
+        objective: the objective to be minimised.
+        options: the options of the fit.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    task = task_of(law, table, objective, options)
     # a bound that enforces one claim may break another, so the new fit is checked again
     for further in reversed(range(CLAIM_REFITS)):
         fit, solved = _solve_and_diagnose(task)

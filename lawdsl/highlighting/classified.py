@@ -9,7 +9,8 @@ from lark import Token
 
 from lawdsl.highlighting.token_classes import CONSTANT_NAMES, FUNCTION_NAMES, OF_TERMINALS
 from lawdsl.language.lexer import logical_lines
-from lawdsl.language.parser import all_tokens, with_types
+from lawdsl.language.parser import with_types
+from lawdsl.language.tokens import all_tokens
 
 _BEFORE_LAWS = ("KIND", "EXTENDS", "IS", "COLON")
 

@@ -19,7 +19,7 @@ from lawdsl.highlighting.token_classes import (
     OF_TERMINALS,
 )
 from lawdsl.language.keywords import LEADING, PLACED, SECTIONS, STATEMENTS, TRENDS
-from lawdsl.language.parser import grammar
+from lawdsl.language.tokens import grammar
 
 Rule = dict[str, Any]
 

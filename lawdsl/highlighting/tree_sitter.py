@@ -22,8 +22,8 @@ from lawdsl.highlighting.token_classes import (
     OF_TERMINALS,
 )
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, SECTIONS, STATEMENTS, TRENDS
-from lawdsl.language.parser import grammar
 from lawdsl.language.parser_tables import grammar_text
+from lawdsl.language.tokens import grammar
 
 NODES = {
     "NAME": "identifier",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from lawdsl.language import tree
 from lawdsl.language.formulas import check_formula
-from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.pipeline_records import (
     MEASUREMENTS,
     AnyStep,
@@ -45,8 +44,9 @@ def step_of(
     for name, formula in point:
         if name not in inputs:
             message = f"`{question.name}` has no given or setting `{name}`"
-            help = did_you_mean(name, inputs, f"it has {', '.join(sorted(inputs))}")
-            scope.report("L0603", message, scope.within(line.span, name), help)
+            span = scope.within(line.span, name)
+            listed = f"it has {', '.join(sorted(inputs))}"
+            scope.unknown_word("L0603", message, span, name, sorted(inputs), listed)
         check_formula(scope, formula, PREDICTED)
     lacking = [s.name for s in question.of_kind("given") if s.name not in dict(point)]
     if lacking:
@@ -67,8 +67,9 @@ def check_names(
     for origin in line.origins:
         if origin not in (*names, MEASUREMENTS):
             message = f"no earlier step is called `{origin}`"
-            help = did_you_mean(origin, [*names, MEASUREMENTS], "name one: `step NAME : LAW`")
-            scope.report("L0603", message, scope.within(line.span, origin), help)
+            span = scope.within(line.span, origin)
+            known = [*names, MEASUREMENTS]
+            scope.unknown_word("L0603", message, span, origin, known, "name one: `step NAME : LAW`")
     if isinstance(line, tree.StepNode) and len(line.origins) > 1:
         help = "put tables beside each other first: `keep NAME from A, B where …`"
         scope.report("L0603", "a step takes one table", line.span, help)

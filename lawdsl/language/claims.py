@@ -74,12 +74,14 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     expect = statement.expect or "proved"
     if expect not in keywords.VERDICTS:
         listed = "the verdicts are " + ", ".join(keywords.VERDICTS)
-        help = keywords.did_you_mean(expect, keywords.VERDICTS, listed)
-        if expect.lower() in ("true", "yes", "ok", "holds"):
-            help = "leave `expect` out: claims are expected to be proved"
         end = statement.span.end
         span = Span(end - len(expect), end)
-        scope.report("L0407", f"`{expect}` is not a verdict", span, help)
+        message = f"`{expect}` is not a verdict"
+        if expect.lower() in ("true", "yes", "ok", "holds"):
+            help = "leave `expect` out: claims are expected to be proved"
+            scope.report("L0407", message, span, help)
+        else:
+            scope.unknown_word("L0407", message, span, expect, keywords.VERDICTS, listed)
     return Claim(claim, tuple(conditions), expect, scope.text, statement.span)
 
 

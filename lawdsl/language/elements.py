@@ -55,9 +55,9 @@ def selects_some(
             return False
         if index_set.labels is not None:
             message = f"`{subscript}` is none of {index_set.over}: {abridged(index_set.labels, MOST_LABELS)}"
-            near = keywords.nearest(subscript, index_set.labels)
-            help = f"did you mean `{near}`?" if near else f"write `{symbol.text}` for all of them"
-            scope.report("L0315", message, scope.within(span, subscript, last=True), help)
+            place = scope.within(span, subscript, last=True)
+            help = f"write `{symbol.text}` for all of them"
+            scope.unknown_word("L0315", message, place, subscript, index_set.labels, help)
             return False
         if not scope.options:
             message = f"`{subscript}` may be a label of {index_set.over}, which a table determines"

@@ -70,7 +70,7 @@ def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
         more = name_sizes.get(name, ONE_NODE)
         size += more[0]
         depth = max(depth, level + more[1] - 1)
-        stack.extend((child, level + 1) for child in tree.children(top))
+        stack += [(child, level + 1) for child in tree.children(top)]
     return size, depth
 
 

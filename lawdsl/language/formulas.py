@@ -315,18 +315,20 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
     """
     for name, _ in unit.factors if unit else ():
         if canonical(name) is None:
-            names = [p + u for p in ("", *PREFIXES) for u in UNITS]
-            listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
+            assert unit is not None
             prefixed = with_si_prefix(name) or spelled_out(name)
-            help = f"write `{prefixed}`" if prefixed else keywords.did_you_mean(name, names, listed)
-            if prefix_of(name) is not None:
-                prefix = prefix_of(name)
+            message, help = f"unknown unit `{name}`", f"write `{prefixed}`"
+            if (prefix := prefix_of(name)) is not None:
                 help = f"write it as a prefix of the unit: `{prefix}param`, `{prefix}token`"
             elif (advice := advice_on(name)) is not None:
                 help = advice
-            assert unit is not None
+            elif not prefixed:
+                names = [p + u for p in ("", *PREFIXES) for u in UNITS]
+                listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
+                scope.unknown_word("L0409", message, unit.span, name, names, listed)
+                continue
             edits = [Edit(scope.within(unit.span, name), prefixed)] if prefixed else []
-            scope.report("L0409", f"unknown unit `{name}`", unit.span, help, edits=edits)
+            scope.report("L0409", message, unit.span, help, edits=edits)
     return powers_of(unit.factors) if unit else None
 
 

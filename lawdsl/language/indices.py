@@ -157,7 +157,8 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
         told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
         missing = not alike and of_set is None  # one message for all uses, else for those in a line
         if not (told and missing) and scope.line(span) not in map(scope.line, told):
-            scope.report("L0315", message, span, help)
+            meant = scope.instead(span, name, alike) if of_set is None else ()
+            scope.report("L0315", message, span, help, suggested=meant)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
         own = [n for n, i in scope.indices.items() if labels and i.labels == tuple(labels)]

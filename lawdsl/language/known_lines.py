@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lawdsl.core.diagnostics import Span, Text
-from lawdsl.language.ast_builder import span_of
 from lawdsl.language.lexer import LogicalLine
 from lawdsl.language.tree import Statement, moved
 
@@ -62,4 +61,6 @@ def remember(known: KnownLines, line: LogicalLine, source: Text, statement: Stat
 
 
 def _span(line: LogicalLine) -> Span:
-    return span_of(line.tokens[0], line.tokens[-1])
+    start, end = line.tokens[0].start_pos, line.tokens[-1].end_pos
+    assert start is not None and end is not None
+    return Span(start, end)

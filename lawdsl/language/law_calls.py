@@ -16,7 +16,6 @@ from lawdsl.language.declarations import names_in
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formula_sizes import Size, size_of, size_of_law
 from lawdsl.language.formulas import check_formula, check_same_unit
-from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import ARGUMENT, Scope
 from lawdsl.language.subscripts import check_named, free_in
@@ -175,12 +174,15 @@ class Calls:
         symbol = law.symbols.get(name)
         if symbol is None or symbol.kind != "variable":
             variables = _variables(law)
-            help = did_you_mean(name, variables, f"its variables are {', '.join(variables)}")
+            message = f"`{law.name}` has no variable `{name}`"
             if isinstance(formula, tree.Name) and formula.text == name in self.scope.symbols:
                 free = [v for v in variables if v not in self.scope.symbols]
                 if len(free) == 1:  # main(N, D, x) for a law of N, D and r
                     help = f"write `{free[0]} = {name}`: values are matched by name"
-            self.scope.report("L0701", f"`{law.name}` has no variable `{name}`", span, help)
+                    self.scope.report("L0701", message, span, help)
+                    return False
+            listed = f"its variables are {', '.join(variables)}"
+            self.scope.unknown_word("L0701", message, span, name, variables, listed)
             return False
         if symbol.indices:
             mine = symbol.text

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
+from lawdsl.core.diagnostics import Diagnostic, Edit, LawdslError, Span, Text, ordered
 from lawdsl.core.files import similar_file
 from lawdsl.language import size_limits, tree
-from lawdsl.language.keywords import did_you_mean, section_of_text
+from lawdsl.language.keywords import did_you_mean, nearest, section_of_text
 from lawdsl.language.parse_cache import CACHE, ParseCache
 from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.pipelines import resolve_pipeline
@@ -67,6 +68,7 @@ def shipped_folder() -> Path:
 
 
 STANDARD_INPUT = "-"
+MAX_BESIDE = 200  # files of a folder among which a misspelt name is looked for
 
 
 def shipped(kind: str = "law") -> dict[str, Path]:
@@ -438,12 +440,7 @@ class _LawLoader:
         if name not in self.done:
             file = next(self._candidates(name), None)
             if file is None:
-                help = did_you_mean(name, self.shipped, "`lawdsl laws` lists the shipped laws")
-                if name.endswith(".law"):
-                    help = f"name a law without the ending of its file: `{name[:-4]}`"
-                elif name.endswith(".json"):
-                    help = "name the law here; fits are given on the command line: NAME=FIT.json"
-                raise LawdslError(Diagnostic("L0310", f"unknown law `{name}`", help=help))
+                raise LawdslError(self._unknown(name, path))
             text = self.opened.read(file)
             self.characters += len(text.text)
             if (
@@ -456,6 +453,29 @@ class _LawLoader:
                 raise LawdslError(Diagnostic("L0311", message, help=help))
             self.done[name], _ = self.resolve(text, (*path, name))
         return self.done[name]
+
+    def _unknown(self, name: str, path: tuple[str, ...]) -> Diagnostic:
+        """The message for a name without a file; what it suggests replaces the name."""
+        meant: str | None = None
+        if name.endswith(".law"):
+            meant = name[:-4]
+            help = f"name a law without the ending of its file: `{meant}`"
+        elif name.endswith(".json"):
+            help = "name the law here; fits are given on the command line: NAME=FIT.json"
+        else:
+            meant = nearest(name, (*self._beside(path), *self.shipped))
+            help = "`lawdsl laws` lists the shipped laws"
+            help = f"did you mean `{meant}`?" if meant else help
+        suggested = (Edit(Span(0, len(name)), meant),) if meant else ()
+        return Diagnostic("L0310", f"unknown law `{name}`", help=help, suggested=suggested)
+
+    def _beside(self, path: tuple[str, ...]) -> Iterator[str]:
+        """The laws in the folder, without those that are being read."""
+        try:
+            names = sorted(p.stem for p in islice(self.folder.glob("*.law"), MAX_BESIDE))
+        except OSError:
+            return
+        yield from (name for name in names if name not in path)
 
     def _candidates(self, name: str) -> Iterator[Path]:
         beside = self.folder.joinpath(*name.split(".")).with_suffix(".law")

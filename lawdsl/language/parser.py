@@ -11,22 +11,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lark import Lark, Token
+from lark import Token
 from lark.exceptions import UnexpectedToken
-from lark.lexer import BasicLexer, LexerThread
+from lark.lexer import LexerThread
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.core.lazy_modules import lazy_module
-from lawdsl.language import parser_tables, size_limits
-from lawdsl.language.ast_builder import Builder, span_of
-from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
+from lawdsl.language import size_limits
+from lawdsl.language.ast_builder import span_of
+from lawdsl.language.characters import LOOKALIKES
+from lawdsl.language.edited_tokens import edited_lines, edited_tokens
 from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.known_lines import KnownLines, known_statement, remember
 from lawdsl.language.lexer import LogicalLine, logical_lines
+from lawdsl.language.tokens import grammar, lexer, tokens_of
 from lawdsl.language.tree import (
     Definition,
     Formula,
@@ -54,23 +55,6 @@ MAX_WORDS_READ_AGAIN = 500  # of a line, each time that it is read after a corre
 ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
-@cache
-def grammar() -> Lark:
-    """The parser made from `grammars/law.lark`."""
-    return parser_tables.parser(Builder())
-
-
-@cache
-def _lexer() -> BasicLexer:
-    """The lexer of the grammar, which passes on what the parser ignores.
-
-    `Lark.lex` builds a new one for each text, which takes longer than the lexing of most laws.
-    """
-    configuration = copy(grammar().lexer_conf)
-    configuration.ignore = ()
-    return BasicLexer(configuration)
-
-
 def parse(
     text: str, name: str = "<text>", known: KnownLines | None = None
 ) -> tuple[SyntaxTree, list[Diagnostic]]:
@@ -88,7 +72,7 @@ def parse(
     source = Text(name, text.removeprefix("\ufeff"))
     if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.MAX_BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
-    tokens, diagnostics = tokens_of(source)
+    tokens, diagnostics = tokens_of(source) if known is None else edited_tokens(source)
     if len(tokens) > size_limits.MAX_TOKENS:
         return _TOO_LARGE, [
             too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
@@ -98,7 +82,7 @@ def parse(
     if known is not None:
         known.clear()
     unread_names: set[str] = set()
-    for line in logical_lines(tokens):
+    for line in logical_lines(tokens) if known is None else edited_lines(source.text):
         statement = None
         if line.tokens:
             statement = known_statement(before, line, source)
@@ -134,7 +118,7 @@ def _whole_line(line: LogicalLine, source: Text) -> tuple[Span, list[Diagnostic]
     span = span_of(line.tokens)
     end = source.text.find("\n", span.end)
     text = source.text[span.start : end if end > 0 else None]
-    lexed = list(LexerThread.from_text(_lexer(), text).lex(None))  # type: ignore[no-untyped-call]
+    lexed = list(LexerThread.from_text(lexer(), text).lex(None))  # type: ignore[no-untyped-call]
     comment = next((token for token in lexed if token.type == "COMMENT"), None)
     if comment is not None:
         text = text[: comment.start_pos]
@@ -208,37 +192,6 @@ def too_many(source: Text) -> Diagnostic:
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
 
-def tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
-    """The words, comments and line ends of a file, and messages about what no terminal matches.
-
-    Args:
-        source: the file. Beyond the limits on its size, the rest is not read.
-    """
-    words: list[Token] = []
-    diagnostics: list[Diagnostic] = []
-    unreadable = 0  # offset up to which what stands there has its message
-    reported: set[str] = set()  # characters that have theirs on this line
-    lexer = LexerThread.from_text(_lexer(), source.text)
-    for token in lexer.lex(None):  # type: ignore[no-untyped-call]
-        span = span_of(token)
-        if token.type == "SPACE" or (span.start < unreadable and token.type != "NEWLINE"):
-            continue
-        if token.type == "ILLEGAL":
-            beside = words and words[-1].type == "ILLEGAL" and words[-1].end_pos == span.start
-            if not beside and token.value not in reported:
-                diagnostic, unreadable = illegal(token, source)
-                diagnostics.append(diagnostic)
-                reported.add(token.value)
-        elif token.type in ("STRING", "COMMENT"):
-            diagnostics += unprintable(token, source)
-        elif token.type == "NEWLINE":
-            reported.clear()
-        words.append(token)
-        if len(words) > size_limits.MAX_TOKENS or len(diagnostics) > size_limits.MAX_ERRORS:
-            break
-    return words, diagnostics
-
-
 def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[Diagnostic]]:
     """Parse one logical line, or report why it cannot be parsed."""
     if any(token.type == "ILLEGAL" for token in line.tokens):
@@ -279,7 +232,7 @@ def _tree_of(tokens: Sequence[Token]) -> tuple[Any, Token | None, Token | None]:
 
 def _lexed(text: str) -> list[Token]:
     """The tokens of a line's text, without its comment."""
-    tokens = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
+    tokens = LexerThread.from_text(lexer(), text).lex(None)  # type: ignore[no-untyped-call]
     return [token for token in tokens if token.type not in ("SPACE", "COMMENT", "NEWLINE")]
 
 
@@ -324,7 +277,7 @@ def _edited(text: str, edits: Sequence[Edit]) -> str:
 def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]] | None:
     """Where a text of statements fails: the token (None for a character), its line and what was
     accepted; None where all parses."""
-    lexed = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
+    lexed = LexerThread.from_text(lexer(), text).lex(None)  # type: ignore[no-untyped-call]
     for line in logical_lines([t for t in lexed if t.type != "SPACE"]):
         if not line.tokens:
             continue
@@ -336,11 +289,6 @@ def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]
             accepted = {n: _spellings().get(n, n) for n in _accepted(tokens, previous)}
             return failed, tokens, accepted
     return None
-
-
-def all_tokens(text: str) -> list[Token]:
-    """All tokens of a text: also spaces, comments and line ends, and what no terminal matches."""
-    return list(LexerThread.from_text(_lexer(), text).lex(None))  # type: ignore[no-untyped-call]
 
 
 def with_types(tokens: Sequence[Token]) -> list[Token]:

@@ -9,7 +9,7 @@ from lawdsl.language import branching, tree
 from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import check_formula, check_same_unit
-from lawdsl.language.keywords import did_you_mean, nearest
+from lawdsl.language.keywords import nearest
 from lawdsl.language.pipeline_records import AnyStep, Pipeline, PipelineStep
 from lawdsl.language.printer import print_formula
 from lawdsl.language.questions import Question
@@ -210,9 +210,8 @@ def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:
             continue
         if name not in variables:
             help = f"its variables are {', '.join(variables)}"
-            help = did_you_mean(name, variables, help)
             message = f"`{line.law}` has no variable `{name}`"
-            scope.report("L0603", message, span, help)
+            scope.unknown_word("L0603", message, span, name, variables, help)
             continue
         if name in step.group_by:
             message = f"`{name}` cannot be the same within a group and move to a point"

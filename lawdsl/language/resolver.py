@@ -193,7 +193,13 @@ def _check_output(
             scope.equation_unread = True
         else:
             span = header.span if header else Span(0, 0)
-            scope.report("L0402", "the file has no equation", span, "write the law as `L = …`")
+            help = "write the law as `L = …`"
+            if base is not None:
+                help = (
+                    f"write `{base.output.text} = …`, where `{base.name}` is the extended formula"
+                )
+                scope.unread_names |= {base.output.name}  # what lacks is said once
+            scope.report("L0402", "the file has no equation", span, help)
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"
         help = f"write `{base.output.text} = …`"

@@ -133,6 +133,7 @@ class Scope:
         notes: Iterable[str] = (),
         severity: str = "error",
         edits: Iterable[Edit] = (),
+        suggested: Iterable[Edit] = (),
     ) -> None:
         """Report a mistake or a warning.
 
@@ -144,6 +145,7 @@ class Scope:
             notes: further lines.
             severity: error or warning.
             edits: changes of the file that do what the help says.
+            suggested: changes of which each may be meant.
         """
         self.add(
             Diagnostic(
@@ -155,8 +157,40 @@ class Scope:
                 notes=tuple(notes),
                 help=help,
                 edits=tuple(edits),
+                suggested=tuple(suggested),
             )
         )
+
+    def unknown_word(
+        self, code: str, message: str, span: Span, word: str, known: Iterable[str], help: str
+    ) -> None:
+        """Report a word that is none of those that may stand there, with the nearest one.
+
+        Args:
+            code: the code of the message.
+            message: the mistake in one sentence.
+            span: the place of the word.
+            word: the word.
+            known: the words that may stand there.
+            help: the advice where the word resembles none of them.
+        """
+        alike = keywords.nearest(word, known)
+        help = f"did you mean `{alike}`?" if alike else help
+        self.report(code, message, span, help, suggested=self.instead(span, word, alike))
+
+    def instead(self, span: Span, word: str, *alike: str | None) -> tuple[Edit, ...]:
+        """The edits that write other words for one in a part of the text.
+
+        Args:
+            span: the part of the text.
+            word: the word.
+            alike: the other words.
+        """
+        place = self.within(span, word)
+        written = "".join(self.text.text[place.start : place.end].split())
+        if keywords.ascii_name(written) != word:
+            return ()
+        return tuple(Edit(place, other) for other in alike if other)
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Add a diagnostic.
@@ -209,11 +243,14 @@ class Scope:
             # one message here: the other file is not the one that the user is checking
             first = error.diagnostics[0]
             message, help = first.message, first.help or "correct that file"
+            suggested: tuple[Edit, ...] = ()
+            if first.text is None:  # about the name itself
+                suggested = self.instead(span, name, *(edit.text for edit in first.suggested))
             if first.text is not None and first.span is not None and first.code != "L0311":
                 line, _ = first.text.position(first.span.start)  # and nothing that stands there
                 message = f"the law `{name}` is in error (line {line})"
                 help = "check that file by itself first"
-            self.report(first.code, message, span, help)
+            self.report(first.code, message, span, help, suggested=suggested)
             return None
         self.laws |= {**law.laws, law.name: law}
         return law
@@ -316,7 +353,8 @@ class Scope:
             digits = NUMBER_WORDS.get(name.lower(), name.translate(DIGITS))
             if digits.replace(".", "").isdigit() and (name in "Oo" or context in NUMERIC_CONTEXTS):
                 help = f"did you mean the number `{digits}`?"
-                self.report("L0301", f"unknown name `{name}`", span, help)
+                suggested = self.instead(span, name, digits)
+                self.report("L0301", f"unknown name `{name}`", span, help, suggested=suggested)
                 return
             if written == "oo" and not context.endless:
                 help = "leave that side open: write the other bound alone, as `x > 0`"
@@ -334,15 +372,17 @@ class Scope:
                     return
             place = self.within(span, name)
             edits = (Edit(place, written),) if written else ()
-            help = self._instead(name, context)
+            help, *alike = self._instead(name, context)
+            suggested = self.instead(span, name, *alike)
             meant = meant_formula(self.text.text, place, name, self.symbols)
             if meant is not None and not written:
-                help, edits = meant.help, meant.edits
+                help, edits, suggested = meant.help, meant.edits, meant.suggested
             if self.text.text[: span.start + 1].rstrip(name[0]).endswith("/∂"):
                 variables = [s.text for s in self.symbols.values() if s.kind == "variable"]
                 if keywords.nearest(name, self.symbols) is None and variables:
                     help = f"the variables are {', '.join(variables)}"
-            self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
+            message = f"unknown name `{name}`"
+            self.report("L0301", message, span, help, edits=edits, suggested=suggested)
 
     def _open_side(self, span: Span) -> tuple[Edit, ...]:
         """The edit that writes `in (0, oo)` as `> 0`; none around another use of infinity."""
@@ -356,15 +396,15 @@ class Scope:
         """Whether the name may have been declared in a line that could not be read."""
         return name in self.unread_names or ANYTHING in self.unread_names
 
-    def _instead(self, name: str, context: FormulaContext) -> str:
-        """Suggestions for an unknown name.
+    def _instead(self, name: str, context: FormulaContext) -> tuple[str, ...]:
+        """Advice about an unknown name, and the names that may be meant.
 
         Args:
             name: the name.
             context: where it stands.
         """
         if name in keywords.INSTEAD:
-            return f"write `{keywords.INSTEAD[name]}`"
+            return (f"write `{keywords.INSTEAD[name]}`",)
         family = [s for s in self.symbols if s.startswith(f"{name}_")]
         if (
             len(family) == 1
@@ -373,27 +413,29 @@ class Scope:
         ):
             index = self.text.text.partition(f"{name}[")[2].partition("]")[0]
             line = self.line(self.declared_here[family[0]])
-            return f"write `{name}[{index}]` for `{family[0]}` on line {line}"
+            return (f"write `{name}[{index}]` for `{family[0]}` on line {line}",)
         head = self.symbols.get(name.partition("_")[0])
         if head is not None and head.indices:
-            return f"write `{head.text}`"
+            return (f"write `{head.text}`",)
         numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
-            return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
+            written = f"`∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
+            return (f"write a derivative as {written}",)
         law = dotted(name, self.symbols)
         if law is not None:
             extends = EXTENDS.search(self.text.text)
             declared = f", line {self.line(Span(*extends.span()))}" if extends else ""
-            return f"did you mean `{law}`? (the extended law{declared})"
+            return f"did you mean `{law}`? (the extended law{declared})", law
         alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
-            return self._declaration(name, context)
+            return (self._declaration(name, context),)
         where = (
             f", declared on line {self.line(self.declared_here[alike])}"
             if alike in self.declared_here
             else ""
         )
-        return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
+        help = f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
+        return help, alike
 
     def _declaration(self, name: str, context: FormulaContext) -> str:
         """What to write above a line so that it may use a name."""

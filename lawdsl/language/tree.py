@@ -448,7 +448,8 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack += reversed(children(top))
+        if _parts(type(top)):  # type: ignore[arg-type]
+            stack += reversed(children(top))
 
 
 def moved(node: AnyNode, by: int) -> AnyNode:

@@ -66,7 +66,7 @@ def keep_check(
         warning_limit: CPU time (s) that was allowed for the warnings.
     """
     if any(v.verdict not in DECIDED for v in decided.claims) or any(
-        d.edits for d in decided.warnings
+        d.edits or d.suggested for d in decided.warnings
     ):
         return
     if decided.warning_seconds > SAFE_SHARE * warning_limit:

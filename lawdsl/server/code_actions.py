@@ -1,4 +1,4 @@
-"""Code actions: the corrections that messages carry."""
+"""Code actions: the corrections that messages carry, and those that they suggest."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def code_actions(session: Session, params: types.CodeActionParams) -> list[types
     warnings = session.claims(uri).warnings
     actions = []
     if _requested(types.CodeActionKind.QuickFix.value, params.context.only):
-        for found in corrections(document, span, warnings):
+        for correction in corrections(document, span, warnings):
             actions.append(
                 types.CodeAction(
-                    title=found.title,
+                    title=correction.title,
                     kind=types.CodeActionKind.QuickFix,
-                    diagnostics=[diagnostic(found.diagnostic, document, uri, positions)],
-                    is_preferred=True,
-                    edit=_workspace_edit(session, uri, found.edits),
+                    diagnostics=[diagnostic(correction.diagnostic, document, uri, positions)],
+                    is_preferred=correction.safe,
+                    edit=_workspace_edit(session, uri, correction.edits),
                 )
             )
     # the list of all corrections is asked for after each move of the cursor: not where none is seen
     is_requested = params.context.only is not None and _requested(FIX_ALL, params.context.only)
-    if is_requested or actions:
+    if is_requested or any(action.is_preferred for action in actions):
         every = all_corrected(document, session.documents.opened())
         if every is not None:
             kind = FIX_ALL if is_requested else types.CodeActionKind.QuickFix

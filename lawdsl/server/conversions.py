@@ -102,7 +102,7 @@ def diagnostic(
         data={
             "title": meaning.title if meaning else d.code,
             "meaning": meaning.meaning if meaning else "",
-            "fixable": bool(d.edits),
+            "fixable": bool(d.edits or d.suggested),
         },
     )
 

@@ -8,6 +8,8 @@ from lawdsl.editing.claims import require_lines
 from lawdsl.editing.verdict_hints import DECIDING, verdict_details, verdict_hint
 from lawdsl.server.session import Session
 
+SPACE = "\N{NO-BREAK SPACE}"  # the padding of VS Code is a third of a space
+
 
 def inlay_hints(session: Session, params: types.InlayHintParams) -> list[types.InlayHint] | None:
     """The verdict on each claim of a part of a document, as far as there is one.
@@ -29,6 +31,8 @@ def inlay_hints(session: Session, params: types.InlayHintParams) -> list[types.I
         verdict, current = claims.of_line(line.words)
         if verdict is None and not claims.deciding:
             continue
+        end = document.text.find("\n", line.span.end)
+        behind = document.text[line.span.end : end if end >= 0 else None].strip()
         label = DECIDING
         tooltip = None
         if verdict is not None:
@@ -37,8 +41,9 @@ def inlay_hints(session: Session, params: types.InlayHintParams) -> list[types.I
         hints.append(
             types.InlayHint(
                 position=types.Position(number, column),
-                label=label,
+                label=f"{SPACE}{label}",
                 padding_left=True,
+                padding_right=behind != "",
                 tooltip=tooltip,  # plain text
             )
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.editing.completion import Completion, completions
+from lawdsl.editing.completion import completions
+from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
 from lawdsl.editing.navigation import definition, highlights, references
@@ -57,15 +58,17 @@ async def hover_at(session: Session, params: types.HoverParams) -> types.Hover |
     """
     uri = params.text_document.uri
     edited = uri in session.documents.by_uri and session.documents.by_uri[uri].stale
-    at = place(session, uri, params.position)
-    if at is None:
+    document = await session.once_read(uri)
+    if document is None:
         return None
-    document, offset = at
+    position = params.position
+    offset = session.positions(document).offset(position.line, position.character)
     found = _hover(session, uri, document, offset)
     if found is not None and found.derivative_of and document.declarations is not None:
         name = found.derivative_of
         if name not in session.derivatives.of(document):
-            seconds = 0.0 if edited else WAIT_SECONDS  # reading took its time
+            # reading took its time; what a busy worker does takes longer than a moment
+            seconds = 0.0 if edited or session.worker_is_busy else WAIT_SECONDS
             known = await session.derivatives.ask(session, document, name, seconds)
             opened = session.documents.by_uri.get(uri)
             if opened is None:  # closed meanwhile
@@ -100,7 +103,7 @@ def markdown(blocks: tuple[Block, ...]) -> str:
     Args:
         blocks: its parts.
     """
-    languages = {"code": "law", "latex": "latex"}
+    languages = {"code": "law", "latex": "latex", "proof": "text"}
     parts = [
         escaped(printable_lines(block.text))
         if block.kind == "text"

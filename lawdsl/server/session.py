@@ -136,6 +136,26 @@ class Session:
             self._read(document)
         return document.document
 
+    async def once_read(self, uri: str) -> Document | None:
+        """What an open document declares as it is now; a large one is read in a thread before.
+
+        Args:
+            uri: its address.
+
+        Returns:
+            The document; None for one that is not open, or is edited or closed meanwhile.
+        """
+        document = self.documents.by_uri.get(uri)
+        if document is None:
+            return None
+        if document.stale and len(document.text) > LARGE:
+            version = document.version
+            self._stop("read", uri)
+            await self._read_in_thread(document)
+            if self.documents.by_uri.get(uri) is not document or document.version != version:
+                return None
+        return self.current(uri)
+
     def positions(self, document: Document) -> Positions:
         """The lines of a document, with columns as the editor counts them."""
         return document.positions(self.documents.encoding)
@@ -184,8 +204,10 @@ class Session:
         read = document.document
         if read is None or document.claims_of is read:
             return
-        document.claims, document.claims_of = updated(document.claims, read, self.memory), read
-        if document.claims.current or document.claims.warnings:
+        opened = self.documents.opened()
+        document.claims = updated(document.claims, read, self.memory, opened)
+        document.claims_of = read
+        if document.claims.to_show:
             self.publish(document)
         if document.claims.deciding:
             self._later("decide", document.uri, DECIDE_DELAY, self._decide_soon, document)
@@ -277,6 +299,11 @@ class Session:
         if "fault" in answer:
             log.error("%s: %s", kind, answer["fault"])
         return None if "fault" in answer or "cancelled" in answer else answer
+
+    @property
+    def worker_is_busy(self) -> bool:
+        """Whether the worker has a task, before which it takes no other."""
+        return self._worker_turn.locked()
 
     def request_for(self, read: Document) -> dict[str, Any]:
         """What the tasks of the worker need of a document.

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from lawdsl.language.parser import grammar
+from lawdsl.language.tokens import grammar
 from lawdsl.server.protocol_server import make_server
 
 PARENT_SECONDS = 2.0  # between looks at whether the editor still runs

@@ -110,13 +110,14 @@ def derivative(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) 
         has no derivative.
     """
     from lawdsl.core.time_limit import OutOfTime, time_limit
+    from lawdsl.law.short_derivatives import short_derivative
     from lawdsl.law.text import text
 
     try:
         law = law_of(request)
         symbol = law.declarations.symbols[request["of"]]
         with time_limit(DERIVATIVE_SECONDS):
-            formula = text(law.derivative(symbol.text))
+            formula = text(short_derivative(law, symbol.text))
     except (LawdslError, OutOfTime, KeyError):
         return {}
     return _shown_derivative(law.declarations, symbol.text, formula)

@@ -12,6 +12,15 @@ const { INSTALL, isMissing, joinArguments, run, splitArguments } = require("./pr
 
 const TABLES = { Tables: ["csv", "csv.gz", "gz", "parquet", "sqlite", "db", "txt"], "All files": ["*"] };
 const FITS = { "Fits": ["json"] };
+// what the exit codes mean, docs/json-and-files.md
+const ENDS = {
+  null: "stopped",
+  0: "done",
+  1: "finished with problems, see below",
+  2: "invalid arguments or options, see below",
+  3: "invalid input, see below",
+  5: "internal error of lawdsl, see below",
+};
 const KINDS = ["fit", "residuals", "profile", "extrapolation", "landscape", "groups"];
 
 let panel;
@@ -101,8 +110,7 @@ async function runAndShow(title, file, words, figure) {
     // the figure is shown; its file is gone by then
     const output = figure === undefined ? done.output : done.output.replace(`wrote ${figure}`, "");
     const state = done.code === 0 ? "ok" : "failed";
-    const ends = { null: "stopped", 0: "done", 1: "finished with problems, see below" };
-    show({ title, line, state, words: ends[done.code] ?? `exit code ${done.code}`, output, svg });
+    show({ title, line, state, words: ENDS[done.code] ?? `exit code ${done.code}`, output, svg });
   } catch (error) {
     const output = isMissing(error) ? `${command[0]} cannot be started.\n\n${INSTALL}` : String(error);
     if (panel !== undefined) show({ title, line, state: "failed", words: "not started", output });

@@ -22,10 +22,10 @@ from lawdsl.core.objectives import Objective
 from lawdsl.fitting.arrow import Arrow, ArrowMatrix, gradient_of, normal_matrix
 from lawdsl.fitting.losses import curvature_of, value_and_slope
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.bounded_systems import bounded_least_squares
 from lawdsl.fitting.solvers.irls import longest_steps, widen_delta
 from lawdsl.fitting.solvers.newton import NARROWING_FACTOR
 from lawdsl.fitting.solvers.solver import GIVEN_UP, MINIMUM, NO_VALUE, OUT_OF_STEPS, Solution
-from lawdsl.fitting.solvers.variable_projection import bounded_least_squares
 from lawdsl.fitting.transforms import parameters_and_own_slopes, to_free
 
 Array = NDArray[np.float64]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.problem import ResidualState
 from lawdsl.fitting.solvers.irls import longest_steps
 from lawdsl.fitting.solvers.newton import (
     EXACT_FIT_CONVERGENCE_RTOL,
@@ -42,7 +43,7 @@ ROUNDING_DECREASE_RTOL = 1e-9
 MIN_CURVATURE_RTOL = 1e-14
 SECULAR_STEPS = 60  # steps for the multiplier of the trust region
 # with so many steps, the objective must have decreased by so much, relative to itself
-PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-11
+PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-5
 
 
 def exact_trust_region(
@@ -91,9 +92,16 @@ class _Search:
     def loss(self) -> float:
         return float(self.point.state.loss[0])
 
-    def _at(self, free: Array) -> ProjectedPoint:
-        nothing = np.zeros(1)
-        return self.projected.by_minimisation(free[None], None, self.problem.objective, nothing)
+    def _at(self, free: Array, previous: ResidualState | None = None) -> ProjectedPoint:
+        """The point at some unconstrained parameters, with the linear ones at a minimum.
+
+        Args:
+            free: shape (parameters,).
+            previous: the residual state at the previous point.
+        """
+        return self.projected.by_minimisation(
+            free[None], None, self.problem.objective, np.zeros(1), previous=previous
+        )
 
     def _expand(self) -> None:
         """The projected quadratic model at the point, in scaled parameters."""
@@ -112,6 +120,8 @@ class _Search:
             if np.isfinite(block).all() and np.isfinite(cross).all():
                 solved = np.linalg.lstsq(block, cross / size[:, None], rcond=None)[0]
                 h = h - (cross / size[:, None]).T @ solved
+                # what the solution for the linear parameters has left of their gradient
+                g = g - solved.T @ (gradient[linear] / size)
         curvature = np.nan_to_num(np.sqrt(np.abs(np.diag(h))))
         largest = float(np.max(curvature, initial=0.0))
         scale = np.maximum(curvature, np.sqrt(MIN_CURVATURE_RTOL) * largest + 1e-150)
@@ -140,7 +150,7 @@ class _Search:
         if excess > 1:  # the model is not used beyond a factor of e² in the distance from a bound
             self.radius = WITHIN_LONGEST * float(np.linalg.norm(components)) / excess
             return True if self._shrunk() else self._stop()
-        trial = self._at(self.point.free[0] + move)
+        trial = self._at(self.point.free[0] + move, self.point.state)
         self.evaluations += 1
         actual = self.loss - float(trial.state.loss[0])
         ratio = actual / predicted if np.isfinite(actual) else -1.0

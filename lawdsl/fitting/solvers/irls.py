@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lawdsl.core.objectives import Objective
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.problem import Problem, ResidualState
+from lawdsl.fitting.solvers.bounded_systems import solve_each
 from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
@@ -29,7 +30,6 @@ from lawdsl.fitting.solvers.solver import (
     SolverOptions,
     gradient_norms,
 )
-from lawdsl.fitting.solvers.variable_projection import solve_each
 from lawdsl.fitting.transforms import diagonal
 
 Array = NDArray[np.float64]

@@ -33,7 +33,7 @@ from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_reg
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, NEWTON_CONVERGENCE_RTOL, newton_batch
-from lawdsl.fitting.solvers.projected_problem import project
+from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
 from lawdsl.fitting.solvers.scan import scan
 from lawdsl.fitting.solvers.solver import (
     MINIMUM,
@@ -157,13 +157,48 @@ def optimum(
     # minimum
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
-        relaxed_problem = replace(problem, transforms=without_coupled)
-        best = _optimum(law, relaxed_problem, *search)
+        relaxed = replace(problem, transforms=without_coupled)
+        within = (solvers[0], _ending_outside(problem, relaxed, solvers[1]))
+        try:
+            best = _optimum(law, relaxed, starts, seed, progress, within, further_starts, tolerance)
+        except _OutsideLimits:
+            return _optimum(law, problem, *search)
         if within_limits(problem.transforms, best.theta):
             free = to_free(problem.transforms, best.theta[None])[0]
             inside = solutions_within_limits(problem.transforms, without_coupled, best.reached)
             return replace(best, free=free, reached=inside or best.reached)
     return _optimum(law, problem, *search)
+
+
+class _OutsideLimits(Exception):
+    """The best start of a search without the bounds between parameters violates these."""
+
+
+def _ending_outside(problem: Problem, relaxed: Problem, solver: Solver) -> Solver:
+    """The solver, but for its first starts: it raises `_OutsideLimits` if the best of them violates a
+    bound of the problem that the relaxed problem lacks.
+
+    Args:
+        problem: the objective with all bounds.
+        relaxed: that without the bounds between parameters.
+        solver: the solver from near the minima to the minima.
+    """
+    is_first = True
+
+    def search(
+        searched: Problem | ProjectedProblem, starts: Array, options: SolverOptions
+    ) -> Sequence[Solution]:
+        nonlocal is_first
+        of_search = as_projected(searched).problem
+        if is_first and of_search.transforms is relaxed.transforms:
+            is_first = False
+            best = starts[int(np.argmin(of_search.losses(starts)))]
+            theta = to_parameters(relaxed.transforms, best[None])[0]
+            if not within_limits(problem.transforms, theta):
+                raise _OutsideLimits
+        return solver(searched, starts, options)
+
+    return search
 
 
 def _optimum(

@@ -36,8 +36,8 @@ MAX_NEWTON_STEPS = 60
 LINEAR_SOLVE_SHARE = 1e-2
 # relative to the loss: a start with a smaller predicted decrease has converged
 NEWTON_CONVERGENCE_RTOL = 1e-14
-# factor by which Huber's delta is widened for starts that do not converge, and how often at most
-MAX_WIDENINGS, WIDENING_FACTOR = 5, 3.0
+# rounds with a wider delta for starts that do not converge, and the factor by which it is widened
+MAX_WIDENINGS, WIDENING_FACTOR = 1, 3.0
 # relative to the loss: a start that gains less in a round with a wider delta has no further rounds,
 # which would repeat it
 REPEATED_ROUND_RTOL = 1e-9

@@ -18,7 +18,8 @@ from lawdsl.compiling.model import combined
 from lawdsl.core.objectives import Objective
 from lawdsl.fitting.evaluation import Evaluation
 from lawdsl.fitting.problem import LONG_TABLE_ROWS, Problem, ResidualState
-from lawdsl.fitting.transforms import Transforms, diagonal
+from lawdsl.fitting.solvers.bounded_systems import bounded_least_squares, constrained_step
+from lawdsl.fitting.transforms import Transforms
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -26,12 +27,11 @@ Mask = NDArray[np.bool_]
 MAX_INNER_STEPS = 30  # steps of Newton's method for the linear parameters
 # relative to the loss: a smaller predicted decrease ends the search for the linear parameters
 INNER_RTOL = 1e-15
-# smallest fraction to which a step that increases the loss is shortened
-MIN_STEP_SHARE = 1e-3
-# rounds that exchange parameters on their bounds and free ones, before starts are solved one by one
-MAX_ACTIVE_SET_ROUNDS = 8
-# relative to the diagonal, to which it is added, so that equal columns yield a regular system
-RIDGE = 1e-13
+# floors of the curvature of a row, relative to its weight in reweighted least squares
+FLOOR_SHARES = (1e-3, 1.0)
+# evaluations for the minimum along a step; the least part of the interval that each of them excludes,
+# and that in which the next one lies if the objective has no value at the end of the step
+LINE_STEPS, MIN_FRACTION, NO_VALUE_FRACTION = 4, 0.01, 0.1
 
 
 @dataclass(frozen=True)
@@ -213,17 +213,21 @@ class _LinearMinimisation:
     def run(
         self, s: Array, decrease_atol: Array, decrease_rtol: float
     ) -> tuple[Array, ResidualState]:
-        """Minimise from s of shape (starts, m); return the best s and the residual state there."""
+        """Minimise from s of shape (starts, m); return the best s and the residual state there.
+
+        Where a step of Newton's method does not decrease the objective, the minimum is searched for
+        along a step with a floor of the curvatures, first a low one.
+        """
         state = self._state(s)
         running = np.arange(len(s))
-        reweighted, step_share = np.zeros(len(s), dtype=bool), np.ones(len(s))
+        failures = np.zeros(len(s), dtype=np.int64)
         finished: tuple[Array, ResidualState] | None = None
         for _ in range(MAX_INNER_STEPS):
-            step, predicted_decrease = self._step(state, s, reweighted)
+            step, predicted_decrease = self._step(state, s, failures)
             # a comparison with nan is false, so a start without a value stops here
             active = (
                 predicted_decrease > np.maximum(decrease_rtol * state.loss, decrease_atol)
-            ) & (step_share >= MIN_STEP_SHARE)
+            ) & (failures <= len(FLOOR_SHARES))
             if not active.any():
                 break
             if not active.all():
@@ -236,20 +240,23 @@ class _LinearMinimisation:
                     state.at(active),
                     decrease_atol[active],
                 )
-                step, reweighted, step_share = step[active], reweighted[active], step_share[active]
+                step, failures = step[active], failures[active]
                 self._keep(active)
-            trial = s + step * step_share[:, None]
+            trial = s + step
             trial_state = self._state(trial)
             better = trial_state.loss <= state.loss
             if better.all():
-                s, state, reweighted[:], step_share[:] = trial, trial_state, False, 1.0
+                s, state, failures[:] = trial, trial_state, 0
                 continue
+            is_too_long = ~better & (failures > 0)
+            if is_too_long.any():
+                shares = self._line_minima(s, step, state, trial_state)
+                trial = s + step * np.where(is_too_long, shares, 1.0)[:, None]
+                trial_state = self._state(trial)
+                better = trial_state.loss <= state.loss
             s = np.where(better[:, None], trial, s)
             state = state.where(better, trial_state)
-            # far from the minimum a Huber loss has little curvature: reweighted squares make
-            # progress there
-            step_share = np.where(better, 1.0, np.where(reweighted, step_share * 0.3, 1.0))
-            reweighted = ~better
+            failures = np.where(better, 0, failures + 1)
         if finished is None:
             return s, state
         _store(finished, running, s, state)
@@ -274,6 +281,41 @@ class _LinearMinimisation:
         value = combined(s, self.columns, self.base)
         return self.problem.residual_state(value, self.objective, theta)
 
+    def _line_minima(
+        self, s: Array, step: Array, state: ResidualState, end: ResidualState
+    ) -> Array:
+        """The share of each step at which the objective is least, shape (starts,).
+
+        It is the root of the slope along the step, by false position with the Illinois modification
+        (Dowell and Jarratt (1971), BIT 11).
+
+        Args:
+            s: shape (starts, m), with the residual state `state`.
+            step: of the same shape; the residual state at s + step is `end`.
+        """
+        change = combined(step, self.columns, None)
+
+        def slope(state: ResidualState, share: Array) -> Array:
+            by_row, _ = state.derivatives(self.problem, exact=False)
+            total = np.add.reduce(by_row * change, 1)
+            if self.penalty is not None:
+                total += np.add.reduce(self.penalty.gradient(s + share[:, None] * step) * step, 1)
+            return np.where(np.isfinite(total), total, np.inf)
+
+        low, high = np.zeros(len(s)), np.ones(len(s))
+        below, above = slope(state, low), slope(end, high)
+        for _ in range(LINE_STEPS):
+            fraction = np.clip(below / (below - above), MIN_FRACTION, 1 - MIN_FRACTION)
+            share = low + (high - low) * np.where(np.isfinite(above), fraction, NO_VALUE_FRACTION)
+            value = state.value + share[:, None] * change
+            # the slope does not depend on the penalty that the state includes
+            there = slope(self.problem.residual_state(value, self.objective, self.theta), share)
+            rises = there > 0
+            # the slope at the other end is halved, so that this end moves, too
+            below, above = np.where(rises, below / 2, there), np.where(rises, there, above / 2)
+            low, high = np.where(rises, low, share), np.where(rises, share, high)
+        return share
+
     def _keep(self, active: Mask) -> None:
         """Continue with some of the active starts."""
         self.columns = self.columns[active]
@@ -284,13 +326,24 @@ class _LinearMinimisation:
             self.theta, self.form = self.theta[active], self.form.of(active)
             self.penalty = _LinearPenalty.of(self.problem, self.theta, self.form)
 
-    def _step(self, state: ResidualState, s: Array, reweighted: Mask) -> tuple[Array, Array]:
-        """Newton's step under the bounds, and the decrease that it predicts."""
+    def _step(
+        self, state: ResidualState, s: Array, failures: NDArray[np.int64]
+    ) -> tuple[Array, Array]:
+        """Newton's step under the bounds, and the decrease that it predicts.
+
+        Args:
+            state: the residual state at s of shape (starts, m).
+            failures: how many steps from s have not decreased the objective, shape (starts,). Then
+                the curvatures have a floor: few rows of a Huber loss have a curvature, and that of
+                logarithms may be negative. With a low floor the step may be long along what these
+                rows do not determine; from the highest, that of reweighted least squares, it is
+                short.
+        """
         slopes, curvature = state.derivatives(self.problem, exact=True)
-        if reweighted.any():
-            curvature = np.where(
-                reweighted[:, None], state.derivatives(self.problem, exact=False)[1], curvature
-            )
+        if failures.any():
+            share = np.array([0.0, *FLOOR_SHARES, 1.0])[failures][:, None]
+            floor = share * state.derivatives(self.problem, exact=False)[1]
+            curvature = np.where(share > 0, np.maximum(curvature, floor), curvature)
         gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
         if self.penalty is not None:
             gradient += self.penalty.gradient(s)
@@ -304,7 +357,7 @@ class _LinearMinimisation:
         if self.penalty is not None:
             hessian += self.penalty.curvature
         on_bound = bounded & (s <= 0) & (gradient >= 0)
-        step = _constrained_step(hessian, gradient, s, on_bound, self.fixed)
+        step = constrained_step(hessian, gradient, s, on_bound, self.fixed)
         while True:  # parameters below their bounds are set to them, one round each
             below = bounded & ~on_bound & (s + step < 0)
             if self.fixed is not None:
@@ -312,7 +365,7 @@ class _LinearMinimisation:
             if not below.any():
                 break
             on_bound |= below
-            step = _constrained_step(hessian, gradient, s, on_bound, self.fixed)
+            step = constrained_step(hessian, gradient, s, on_bound, self.fixed)
         return step
 
 
@@ -342,52 +395,6 @@ def _store(
     finished[1].put(starts, state)
 
 
-def solve_each(matrices: Array, right: Array) -> Array:
-    """Solve a linear system for each start.
-
-    A matrix with negative curvature may be exactly singular. Then all systems are solved one by
-    one, the singular ones by least squares.
-
-    Args:
-        matrices: shape (starts, n, n).
-        right: shape (starts, n).
-
-    Returns:
-        Shape (starts, n); nan where a system has a number that is not finite.
-    """
-    try:
-        return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0])
-    except np.linalg.LinAlgError:
-        solutions = np.full(right.shape, np.nan)
-    for k, (matrix, right_side) in enumerate(zip(matrices, right, strict=True)):
-        if np.isfinite(matrix).all() and np.isfinite(right_side).all():
-            solutions[k] = np.linalg.lstsq(matrix, right_side, rcond=None)[0]
-    return solutions
-
-
-def _constrained_step(
-    hessian: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None
-) -> Array:
-    """Newton's step in which some parameters move to 0, and others are not changed."""
-    # 1e-150: its square is still above the smallest float
-    scale = np.sqrt(np.abs(diagonal(hessian))) + 1e-150
-    scaled = hessian / (scale[:, :, None] * scale[:, None, :])
-    right_side = -gradient / scale
-    if fixed is None and not on_bound.any():
-        diagonal(scaled)[...] += RIDGE
-        return solve_each(scaled, right_side) / scale
-    moves = np.where(on_bound, -s, 0.0)
-    if fixed is not None:
-        on_bound, moves = on_bound | fixed, np.where(fixed, 0.0, moves)
-    scaled_moves = moves * scale
-    right_side -= (scaled @ scaled_moves[:, :, None])[:, :, 0]
-    scaled[on_bound[:, :, None] | on_bound[:, None, :]] = 0.0
-    # rows and columns of fixed parameters are replaced by those of the identity
-    diagonal(scaled)[...] += on_bound + RIDGE
-    step = solve_each(scaled, np.where(on_bound, scaled_moves, right_side)) / scale
-    return np.where(on_bound, moves, step)
-
-
 def _slack_form(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -> _SlackForm:
     """The transformation of the linear parameters in which their bounds are s >= 0."""
     limits = [transforms[number].lower or transforms[number].upper for number in linear]
@@ -411,60 +418,3 @@ def _slack_form(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -
             offset[:, j] += slopes[:, other, 0] * offset[:, k]
             directions[:, j] += slopes[:, other] * directions[:, k]
     return _SlackForm(bounded, offset, directions)
-
-
-def bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Array:
-    """Minimise s·gram·s/2 - right_side·s over s >= 0 where bounded, for each start.
-
-    Parameters below 0 are set to 0, those at 0 with a negative gradient are released, all at once
-    (block pivoting; Portugal, Júdice and Vicente (1994), Mathematics of Computation 63). Starts
-    for which these rounds do not end are solved one by one.
-    """
-    scale = np.sqrt(np.maximum(diagonal(gram), 1e-300))
-    gram = gram / (scale[:, :, None] * scale[:, None, :])
-    diagonal(gram)[...] += RIDGE
-    right_side = right_side / scale
-    solution = solve_each(gram, right_side)
-    on_bound = bounded & (solution < 0)
-    if not on_bound.any():
-        return solution / scale
-    unfinished = np.flatnonzero(on_bound.any(axis=1))
-    for _ in range(MAX_ACTIVE_SET_ROUNDS):
-        if not len(unfinished):
-            return solution / scale
-        free = ~on_bound[unfinished]
-        part = gram[unfinished] * (free[:, :, None] & free[:, None, :])
-        diagonal(part)[...] += ~free
-        solution[unfinished] = solve_each(part, right_side[unfinished] * free)
-        rise = (
-            right_side[unfinished] - (gram[unfinished] @ solution[unfinished][:, :, None])[:, :, 0]
-        )
-        # a rise below the ridge is its own effect and would exchange a parameter indefinitely
-        is_wrong = bounded & ((free & (solution[unfinished] < 0)) | (~free & (rise > RIDGE)))
-        on_bound[unfinished] ^= is_wrong
-        unfinished = unfinished[is_wrong.any(axis=1)]
-    for s in unfinished:
-        solution[s] = _by_nnls(gram[s], right_side[s], bounded)
-    return solution / scale
-
-
-def _by_nnls(gram: Array, right_side: Array, bounded: Mask) -> Array:
-    """The linear parameters at the minimum for one start, by SciPy's implementation of the
-    active-set method of Lawson and Hanson.
-    """
-    from scipy.optimize import nnls  # slow to import, and seldom needed
-
-    values, vectors = np.linalg.eigh(gram)
-    # gram may be indefinite due to rounding
-    root = np.sqrt(np.maximum(values, RIDGE))
-    square = root[:, None] * vectors.T
-    goal = (vectors.T @ right_side) / root
-    # nnls supports bounded parameters only: an unbounded one is a difference of two
-    split = np.hstack([square, -square[:, ~bounded]])
-    try:
-        part, _ = nnls(split, goal)
-    except RuntimeError:  # no convergence: the search continues from 0
-        return np.zeros_like(right_side)
-    solution = part[: len(right_side)].copy()
-    solution[~bounded] -= part[len(right_side) :]
-    return solution

@@ -20,10 +20,12 @@ class MeantName:
     Attributes:
         help: the advice.
         edits: the edits that do what it says; none where two readings are likely.
+        suggested: an edit for each of these readings.
     """
 
     help: str
     edits: tuple[Edit, ...] = ()
+    suggested: tuple[Edit, ...] = ()
 
 
 def meant_formula(
@@ -88,13 +90,19 @@ def _joined(text: str, span: Span, name: str, symbols: Mapping[str, Symbol]) -> 
     raised = re.match(r"[ \t]*(?:\^|\*\*)[ \t]*([\w.]+)", text[span.end :])
     if raised:
         shared, last = f"({product})^{raised[1]}", f"{product}^{raised[1]}"
-        return MeantName(f"did you mean `{shared}`, or `{_bracketed(last, inner)}`?")
+        place = Span(span.start, span.end + raised.end())
+        return _either(place, shared, _bracketed(last, inner), "")
     if symbols[parts[-1]].kind == "parameter" and symbols[parts[-2]].kind != "parameter":
         power = f"{'*'.join(parts[:-1])}^{parts[-1]}"
         power = _bracketed(power, inner and len(parts) > 2)
-        return MeantName(f"did you mean `{power}`, or the product `{_bracketed(product, inner)}`?")
+        return _either(span, power, _bracketed(product, inner), "the product ")
     product = _bracketed(product, inner)
     return MeantName(f"write `{product}` for a product", (Edit(span, product),))
+
+
+def _either(span: Span, one: str, other: str, what: str) -> MeantName:
+    help = f"did you mean `{one}`, or {what}`{other}`?"
+    return MeantName(help, suggested=(Edit(span, one), Edit(span, other)))
 
 
 def _bracketed(formula: str, inner: bool) -> str:

@@ -222,6 +222,7 @@ def _interval(p: ParseFailure) -> Explanation | None:
         message, help = "an interval begins with a bracket", "write it as `x in [0, 1]`"
         if p.token.type == "NAME" and nearest(str(p.token), ("simplex",)):
             message, help = f"unexpected `{p.token}`", "did you mean `simplex`?"
+            return "L0201", message, help, (p.token,), replacing((p.token,), "simplex")
         return "L0201", message, help, (p.token,)
     if "LBRACE" in p.accepted:
         message, help = "a grid stands in braces", "write it as `in {-1, 0, ..., 5}`"

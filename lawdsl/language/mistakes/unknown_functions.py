@@ -44,17 +44,23 @@ def unknown_function(
     if stem in keywords.AGGREGATES:
         message = f"`{stem}` runs over an index"
         help, edits = _sum_without_index(scope, node, formula, subscripts)
+    elif (advice := _advice(scope, node, context)) is not None:
+        help, edits = advice
     else:
-        help, edits = _advice(scope, node, context)
+        uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
+        listed = f"the functions are {', '.join(keywords.FUNCTIONS)}"
+        listed += ", and sums over an index, `sum(… for j)`" if scope.indices else ""
+        listed = f"the laws are {', '.join(uses)}, {listed}" if uses else listed
+        known = (*uses, *keywords.FUNCTIONS)
+        scope.unknown_word("L0304", message, node.span, function, known, listed)
+        return
     scope.report("L0304", message, node.span, help, edits=edits)
 
 
-def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice:
+def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice | None:
+    """What is meant by the name of another language; None for a name that is not known."""
     function = node.function
     arguments = [print_formula(argument) for argument in node.arguments]
-    uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
-    listed = f"the functions are {', '.join(keywords.FUNCTIONS)}"
-    listed += ", and sums over an index, `sum(… for j)`" if scope.indices else ""
     if function in scope.declaration_spans:
         return f"write `{function}*(…)` for a product", ()
     if function in keywords.GRADIENTS and len(arguments) > 1:
@@ -78,10 +84,7 @@ def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice:
         if len(arguments) == 1:
             meant = re.sub(r"\bx\b", lambda _: arguments[0], meant)
         return f"write `{meant}`", ()
-    alike = keywords.nearest(function, (*uses, *keywords.FUNCTIONS))
-    if alike:
-        return f"did you mean `{alike}`?", ()
-    return f"the laws are {', '.join(uses)}, {listed}" if uses else listed, ()
+    return None
 
 
 def _indices_of(scope: Scope, formula: tree.Node, but: Sequence[tree.Node] = ()) -> list[str]:
