@@ -29,7 +29,7 @@ UNPRINTED = {
         [f"dcpt.cross_k{k}" for k in range(1, 5)],
         "the paper prints scores of fits alone; no public table has runs on several domains",
     ),
-    "dcpt.forgetting": "this form is of no paper",
+    **dict.fromkeys(("dcpt.forgetting", "dcpt.forgetting_base"), "this form is of no paper"),
     **dict.fromkeys(("mixing.additive", "mixing.joint"), _NO_CONSTANTS),
     "downstream.family": _NO_CONSTANTS,
     "family.saturating": "public tables have its error with noise, and it is solved for the data",

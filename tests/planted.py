@@ -326,13 +326,20 @@ PLANTED = {
     "dcpt.forgetting": Planted(
         CPT,
         {
-            **{"E": 1.2, "A": 0.3, "alpha": 0.5, "G": 0.2, "gamma": 0.4},
+            **{"E": 1.2, "A": 0.3, "alpha": 0.5, "G": 0.02, "k": 0.9},
             **{"epsilon": 0.05, "h": 0.8, "r_i": 0.3},
         },
-        lambda N, D, r, E, A, alpha, G, gamma, epsilon, h, r_i: (
-            E
-            + A / N**alpha
-            + G * (((r_i + epsilon) / (r + epsilon)) ** gamma - 1) / gamma * D / (D + h)
+        lambda N, D, r, E, A, alpha, G, k, epsilon, h, r_i: (
+            (E + A / N**alpha)
+            * (((r + epsilon) ** -4 + k**-4) / ((r_i + epsilon) ** -4 + k**-4)) ** (G * D / (D + h))
+        ),
+    ),
+    "dcpt.forgetting_base": Planted(
+        grid(L0=[2.2, 2.6, 3.1, 3.9], D=[0.2, 1.0, 3.0, 8.0, 26.0], r=np.linspace(0, 1, 9)),
+        {"a": -0.2, "G": 0.02, "k": 0.9, "epsilon": 0.05, "h": 0.8, "r_i": 0.3},
+        lambda L0, D, r, a, G, k, epsilon, h, r_i: (
+            (L0 + a)
+            * (((r + epsilon) ** -4 + k**-4) / ((r_i + epsilon) ** -4 + k**-4)) ** (G * D / (D + h))
         ),
     ),
     "dcpt.l1": Planted(

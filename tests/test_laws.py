@@ -47,6 +47,7 @@ EXPECTED = {
     "dcpt.cross_k3",
     "dcpt.cross_k4",
     "dcpt.forgetting",
+    "dcpt.forgetting_base",
     "dcpt.l1",
     "dcpt.l2",
     "dcpt.l3",

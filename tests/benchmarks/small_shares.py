@@ -1,4 +1,4 @@
-"""Held-out errors of dcpt.l3 and dcpt.forgetting at shares up to 0.1 and above, for each table of runs.
+"""Held-out errors of dcpt.l3 and two laws with forgetting at shares up to 0.1 and above, for each table of runs.
 
 `python tests/benchmarks/small_shares.py` prints the table of docs/trends.md. Held out are the largest
 D, each size, and each share but the least, whose prediction is an extrapolation and has a column of
@@ -17,10 +17,15 @@ from numpy.typing import NDArray
 
 import lawdsl
 
-LAWS = ("dcpt.l3", "dcpt.forgetting")
+LAWS: Mapping[str, tuple[str, ...]] = {
+    "dcpt.l3": ("N", "D", "r"),
+    "dcpt.forgetting": ("N", "D", "r"),
+    "dcpt.forgetting_base": ("L0", "D", "r"),
+}
+"""law -> its variables."""
 PARTS = ("D, small", "D, others", "r, least", "r, small", "r, others", "N, small", "N, others")
 SMALL = 0.1
-STARTS = 8
+STARTS = 24
 GIGA = 1e9
 MIN_SIZES = 3  # a size is held out only if others remain that determine the exponent of N
 
@@ -54,12 +59,13 @@ TABLES = (
 
 
 def columns(runs: Runs) -> Columns:
-    """N in Gparam, D in Gtoken, r, and L in nat/token."""
+    """N in Gparam, D in Gtoken, r, and L and L0, that of the base model, in nat/token."""
     with open(f"laws/data/{runs.file}.csv", encoding="utf-8") as file:
         reader = csv.DictReader(line for line in file if not line.startswith("#"))
         rows = [{name.partition(" [")[0]: cell for name, cell in row.items()} for row in reader]
     kept = [row for row in rows if all(row[name] == value for name, value in runs.where.items())]
     names = {"N": "N", "D": "D", "r": f"r_{runs.corpus}", "L": f"L_{runs.corpus}"}
+    names["L0"] = f"L0_{runs.corpus}"
     found = {key: np.array([float(row[name]) for row in kept]) for key, name in names.items()}
     return {**found, "N": found["N"] / GIGA, "D": found["D"] / GIGA}
 
@@ -78,9 +84,9 @@ def held_out_errors(law: str, table: Columns) -> dict[str, list[float]]:
     """Absolute errors of held-out rows, for each of PARTS."""
     errors = defaultdict(list)
     settings = {"D_min": float(table["D"].min())} if law == "dcpt.l3" else None
-    single = len(np.unique(table["N"])) == 1
+    single = len(np.unique(table["N"])) == 1 and "N" in LAWS[law]
     for held, out in folds(table):
-        rows = {name: values[~out] for name, values in table.items()}
+        rows = {name: table[name][~out] for name in (*LAWS[law], "L")}
         fit = lawdsl.fit(
             law,
             rows,
@@ -91,7 +97,7 @@ def held_out_errors(law: str, table: Columns) -> dict[str, list[float]]:
             rolled_check=False,
             intervals="delta",
         )
-        tested = {name: table[name][out] for name in ("N", "D", "r")}
+        tested = {name: table[name][out] for name in LAWS[law]}
         missed = np.abs(np.asarray(fit.predict(tested)) - table["L"][out])
         for share, error in zip(tested["r"], missed, strict=True):
             least = held == "r" and share == table["r"].min()
@@ -101,7 +107,7 @@ def held_out_errors(law: str, table: Columns) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """Print a table of mean absolute errors, `dcpt.l3 / dcpt.forgetting`."""
+    """Print a table of mean absolute errors, a number for each of LAWS."""
     print("| table |", " | ".join(PARTS), "|")
     print("|---" * (len(PARTS) + 1) + "|")
     for runs in TABLES:
