@@ -27,8 +27,7 @@ Mask = NDArray[np.bool_]
 MAX_INNER_STEPS = 30  # steps of Newton's method for the linear parameters
 # relative to the loss: a smaller predicted decrease ends the search for the linear parameters
 INNER_RTOL = 1e-15
-# floors of the curvature of a row, relative to its weight in reweighted least squares
-FLOOR_SHARES = (1e-3, 1.0)
+MAX_FAILURES = 2  # steps that may fail: one of Newton's method, and one of reweighted squares
 # evaluations for the minimum along a step; the least part of the interval that each of them excludes,
 # and that in which the next one lies if the objective has no value at the end of the step
 LINE_STEPS, MIN_FRACTION, NO_VALUE_FRACTION = 4, 0.01, 0.1
@@ -216,7 +215,7 @@ class _LinearMinimisation:
         """Minimise from s of shape (starts, m); return the best s and the residual state there.
 
         Where a step of Newton's method does not decrease the objective, the minimum is searched for
-        along a step with a floor of the curvatures, first a low one.
+        along a step of reweighted least squares.
         """
         state = self._state(s)
         running = np.arange(len(s))
@@ -227,7 +226,7 @@ class _LinearMinimisation:
             # a comparison with nan is false, so a start without a value stops here
             active = (
                 predicted_decrease > np.maximum(decrease_rtol * state.loss, decrease_atol)
-            ) & (failures <= len(FLOOR_SHARES))
+            ) & (failures < MAX_FAILURES)
             if not active.any():
                 break
             if not active.all():
@@ -334,16 +333,13 @@ class _LinearMinimisation:
         Args:
             state: the residual state at s of shape (starts, m).
             failures: how many steps from s have not decreased the objective, shape (starts,). Then
-                the curvatures have a floor: few rows of a Huber loss have a curvature, and that of
-                logarithms may be negative. With a low floor the step may be long along what these
-                rows do not determine; from the highest, that of reweighted least squares, it is
-                short.
+                the curvatures are those of reweighted least squares: few rows of a Huber loss have
+                a curvature, and that of logarithms may be negative.
         """
         slopes, curvature = state.derivatives(self.problem, exact=True)
         if failures.any():
-            share = np.array([0.0, *FLOOR_SHARES, 1.0])[failures][:, None]
-            floor = share * state.derivatives(self.problem, exact=False)[1]
-            curvature = np.where(share > 0, np.maximum(curvature, floor), curvature)
+            weights = state.derivatives(self.problem, exact=False)[1]
+            curvature = np.where(failures[:, None] > 0, weights, curvature)
         gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
         if self.penalty is not None:
             gradient += self.penalty.gradient(s)
