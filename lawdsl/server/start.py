@@ -11,11 +11,16 @@ import time
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+from lsprotocol import types
+
 from lawdsl.language.tokens import grammar
-from lawdsl.server.protocol_server import make_server
+from lawdsl.server.protocol_server import Server, make_server
+from lawdsl.server.session import Session
 
 PARENT_SECONDS = 2.0  # between looks at whether the editor still runs
-END_SECONDS = 3.0  # after the end of the input, until the process ends whatever it is waiting for
+END_SECONDS = (
+    3.0  # after the end of the input or `exit`, until the process ends whatever it is waiting for
+)
 SWITCH_SECONDS = 0.001  # between threads: a large text is read in one of its own
 GARBAGE = 20_000  # new records after which garbage is looked for
 HOST = "127.0.0.1"
@@ -30,7 +35,7 @@ def serve_stdio() -> int:
     _prepare()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write among the answers
-    server, session = make_server(_end_with)
+    server, session = _server()
     try:
         with suppress(ValueError):  # an answer to nobody: the connection is closed
             server.start_io(_EndingInput(sys.stdin.buffer), answers)  # type: ignore[arg-type]
@@ -51,7 +56,7 @@ def serve_tcp(port: int) -> int:
     _prepare()
     with socket.create_server((HOST, port)) as listener:
         connection, _ = listener.accept()
-    server, session = make_server(_end_with)
+    server, session = _server()
     try:
         with connection, suppress(ValueError, OSError):  # the editor is gone
             source = _EndingInput(connection.makefile("rb"))
@@ -59,6 +64,28 @@ def serve_tcp(port: int) -> int:
     finally:
         session.end()
     return 0 if server.protocol.is_shut_down else 1
+
+
+def _server() -> tuple[Server, Session]:
+    """A server whose process ends after the notification `exit`, whatever it is waiting for."""
+    server, session = make_server(_end_with)
+
+    @server.feature(types.EXIT)
+    def ended(*_: object) -> None:
+        _end_soon(0 if server.protocol.is_shut_down else 1)
+
+    return server, session
+
+
+def _end_soon(code: int) -> None:
+    """End the process in a few seconds, if it has not ended by then.
+
+    Where its input ends, or `exit` arrives, while the worker is being started, asyncio (Python 3.11)
+    waits for the worker forever.
+    """
+    timer = threading.Timer(END_SECONDS, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
 
 
 def _prepare() -> None:
@@ -71,10 +98,7 @@ def _prepare() -> None:
 
 
 class _EndingInput:
-    """An input after whose end the process ends soon.
-
-    Where it ends while the worker is being started, asyncio (Python 3.11) waits for it forever.
-    """
+    """An input after whose end the process ends soon."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -92,9 +116,7 @@ class _EndingInput:
 
     def _noticed(self, part: bytes) -> bytes:
         if not part:
-            timer = threading.Timer(END_SECONDS, os._exit, (1,))
-            timer.daemon = True
-            timer.start()
+            _end_soon(1)
         return part
 
 
