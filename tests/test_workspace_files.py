@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_renaming_edits_no_file_outside_the_folder_and_each_inside_once(tmp_path
     params = types.RenameParams(types.TextDocumentIdentifier(uri), types.Position(2, 10), "floor")
     for versioned in (True, False):
         session.versioned_edits = versioned
-        edit = renamed(session, params)
+        edit = asyncio.run(renamed(session, params))
         assert edit is not None
         parts = edit.document_changes or ()
         uris = [
