@@ -16,6 +16,18 @@ from typing import Any
 COMMAND = (sys.executable, "-m", "lawdsl", "lsp")
 SECONDS = 60.0  # until an answer must have arrived
 
+ROUGH = """law rough
+variable  N > 0
+parameter E > 0
+parameter A, k > 0
+
+L = E + A/N^k
+
+require ∂L/∂N < 0
+require L > 10
+require L < E + 2*A
+"""
+
 
 class PlainClient:
     """A server process and the messages that it has sent.

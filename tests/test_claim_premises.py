@@ -61,8 +61,8 @@ def changed(before: str, after: str, path: Path = Path("rough.law")) -> set[str]
 def test_an_edit_outdates_the_claims_that_it_may_affect(
     written: str, instead: str, outdated: set[str]
 ):
-    found = changed(LAW, LAW.replace(written, instead, 1))
-    assert {" ".join(words.split()) for words in found} == outdated
+    claims = changed(LAW, LAW.replace(written, instead, 1))
+    assert {" ".join(words.split()) for words in claims} == outdated
 
 
 def test_bounds_by_way_of_a_let_count(tmp_path: Path):

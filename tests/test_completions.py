@@ -255,8 +255,8 @@ def test_a_law_is_not_offered_to_itself_nor_a_value_twice(tmp_path: Path):
     path.write_text("law mine\n", encoding="utf-8")
     assert "mine" not in names(offered("law mine\nextends |\n", path), "law")
     question = "question q\nuses m : chinchilla\nchoose n > 0\nminimize m(N = n, |)\n"
-    found = names(offered(question, tmp_path / "q.law"))
-    assert "D = " in found and not {"N", "N = ", "n", "m", "log"} & found
+    proposed = names(offered(question, tmp_path / "q.law"))
+    assert "D = " in proposed and not {"N", "N = ", "n", "m", "log"} & proposed
 
 
 @pytest.mark.slow

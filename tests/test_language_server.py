@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_lsp
-from language_client import COMMAND
+from language_client import COMMAND, ROUGH
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient
 from shown_messages import as_shown, by_check, of_editor, place
@@ -22,18 +22,6 @@ from lawdsl.server.conversions import code_block, escaped
 
 SECONDS = 30.0
 server_loop = pytest.mark.asyncio(loop_scope="module")
-
-LAW = """law rough
-variable  N > 0
-parameter E > 0
-parameter A, k > 0
-
-L = E + A/N^k
-
-require ∂L/∂N < 0
-require L > 10
-require L < E + 2*A
-"""
 
 
 class Editor:
@@ -139,7 +127,7 @@ def editor(client: LanguageClient) -> Editor:
 
 @server_loop
 async def test_an_error_is_shown_with_place_code_and_help(editor: Editor, tmp_path: Path) -> None:
-    text = LAW.replace("L = E + A/N^k", "L = E + A/M^k")
+    text = ROUGH.replace("L = E + A/N^k", "L = E + A/M^k")
     uri = editor.open(tmp_path / "rough.law", text)
     (found,) = await editor.published(uri, 1, bool)
     assert found.code == "L0301" and found.source == "lawdsl"
@@ -165,7 +153,7 @@ async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path) -
 
 @server_loop
 async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path: Path) -> None:
-    text = LAW.replace("parameter A, k > 0", "parameter A, k > 0\nparameter B\n").replace(
+    text = ROUGH.replace("parameter A, k > 0", "parameter A, k > 0\nparameter B\n").replace(
         "E + A/N^k", "E + log(B)*A/N^k"
     )
     path = tmp_path / "rough.law"
@@ -182,7 +170,7 @@ async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path
 
 @server_loop
 async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_path: Path) -> None:
-    text = LAW.replace("E + A/N^k", "E + A/N**k")
+    text = ROUGH.replace("E + A/N^k", "E + A/N**k")
     uri = editor.open(tmp_path / "rough.law", text)
     (found,) = await editor.published(uri, 1, bool)
     assert await editor.actions(uri, place(0, 0, 0, 0)) == []
@@ -192,19 +180,19 @@ async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_
     assert first.edit is not None and first.edit.document_changes is not None
     (change,) = first.edit.document_changes
     assert isinstance(change, types.TextDocumentEdit) and change.text_document.version == 1
-    assert apply(text, change.edits) == LAW
+    assert apply(text, change.edits) == ROUGH
 
 
 @server_loop
 async def test_all_corrections_are_one_edit(editor: Editor, tmp_path: Path) -> None:
-    text = LAW.replace("E + A/N^k", "E + A/N**k").replace("variable  N > 0", "variable  N ⩾ 0")
+    text = ROUGH.replace("E + A/N^k", "E + A/N**k").replace("variable  N > 0", "variable  N ⩾ 0")
     uri = editor.open(tmp_path / "rough.law", text)
     await editor.published(uri, 1, bool)
     (action,) = await editor.actions(uri, place(0, 0, 0, 0), ["source.fixAll"])
     assert action.kind == "source.fixAll.lawdsl" and action.edit is not None
     (change,) = action.edit.document_changes or ()
     assert isinstance(change, types.TextDocumentEdit)
-    assert apply(text, change.edits) == LAW.replace("N > 0", "N >= 0")
+    assert apply(text, change.edits) == ROUGH.replace("N > 0", "N >= 0")
 
 
 def apply(text: str, edits: Any) -> str:
@@ -227,7 +215,7 @@ def apply(text: str, edits: Any) -> str:
 
 @server_loop
 async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path) -> None:
-    uri = editor.open(tmp_path / "rough.law", LAW)
+    uri = editor.open(tmp_path / "rough.law", ROUGH)
     hints = await editor.decided(uri)
     assert hints[0] == "proved" and hints[1] == "proved where E >= 10"
     assert hints[2].startswith("refuted at A = ")
@@ -240,7 +228,7 @@ async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path
 async def test_a_verdict_is_shown_as_outdated_until_it_is_decided_again(
     editor: Editor, tmp_path: Path
 ) -> None:
-    uri = editor.open(tmp_path / "rough.law", LAW)
+    uri = editor.open(tmp_path / "rough.law", ROUGH)
     assert (await editor.decided(uri))[0] == "proved"
     editor.change(uri, 2, ((5, 4, 5, 5), "E +"))  # half-written: L = E + + A/N^k
     assert (await editor.hints(uri))[0] == "proved (before the last edit)"
@@ -256,7 +244,7 @@ async def test_a_verdict_is_shown_as_outdated_until_it_is_decided_again(
 async def test_verdicts_hold_after_edits_that_they_do_not_depend_on(
     editor: Editor, tmp_path: Path
 ) -> None:
-    uri = editor.open(tmp_path / "rough.law", LAW)
+    uri = editor.open(tmp_path / "rough.law", ROUGH)
     before = await editor.decided(uri)
     editor.change(uri, 2, ((1, 0, 1, 0), "# a comment\n"), ((8, 0, 8, 0), "require L finite\n"))
     hints = await editor.hints(uri)
@@ -267,12 +255,12 @@ async def test_verdicts_hold_after_edits_that_they_do_not_depend_on(
 @server_loop
 async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: Path) -> None:
     """The text in the editor counts, not the file; after it is closed, the file."""
-    (tmp_path / "base.law").write_text(LAW.replace("law rough", "law base"), encoding="utf-8")
+    (tmp_path / "base.law").write_text(ROUGH.replace("law rough", "law base"), encoding="utf-8")
     built = "law built\nextends base\nparameter c > 0\nL = base + c*N^-1\n"
     (tmp_path / "built.law").write_text(built, encoding="utf-8")
     uri = editor.open(tmp_path / "built.law", built)
     assert await editor.published(uri, 1) == []
-    base = editor.open(tmp_path / "base.law", LAW.replace("law rough", "law base"))
+    base = editor.open(tmp_path / "base.law", ROUGH.replace("law rough", "law base"))
     await editor.published(base, 1)
     editor.change(base, 2, ((1, 10, 1, 11), "M"), ((5, 10, 5, 11), "M"), ((7, 12, 7, 13), "M"))
     await editor.published(base, 2)
@@ -284,7 +272,7 @@ async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: 
 
 @server_loop
 async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: Path) -> None:
-    uri = editor.open(tmp_path / "rough.law", LAW)
+    uri = editor.open(tmp_path / "rough.law", ROUGH)
 
     async def run(command: str) -> Any:
         params = types.ExecuteCommandParams(command, arguments=[uri])
@@ -303,7 +291,7 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
 async def test_a_large_file_has_one_message_and_delays_nothing(
     editor: Editor, tmp_path: Path
 ) -> None:
-    small = editor.open(tmp_path / "rough.law", LAW)
+    small = editor.open(tmp_path / "rough.law", ROUGH)
     await editor.published(small, 1)
     large = editor.open(
         tmp_path / "large.law", "law large\n" + "# no law is as long as this\n" * 75_000
@@ -323,7 +311,7 @@ async def test_a_large_file_has_one_message_and_delays_nothing(
 
 @server_loop
 async def test_fifty_documents_are_open(editor: Editor, tmp_path: Path) -> None:
-    uris = [editor.open(tmp_path / f"rough{k}.law", LAW + f"# {k}\n") for k in range(50)]
+    uris = [editor.open(tmp_path / f"rough{k}.law", ROUGH + f"# {k}\n") for k in range(50)]
     for uri in uris:
         assert [
             d for d in await editor.published(uri, 1) if not str(d.code).startswith("claim")

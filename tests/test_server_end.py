@@ -10,29 +10,17 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from language_client import PlainClient
+from language_client import ROUGH, PlainClient
 
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 
 SECONDS = 30.0
 
-LAW = """law rough
-variable  N > 0
-parameter E > 0
-parameter A, k > 0
-
-L = E + A/N^k
-
-require ∂L/∂N < 0
-require L > 10
-require L < E + 2*A
-"""
-
 
 def test_the_server_ends_with_its_input(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
-    client.open(tmp_path / "rough.law", LAW)
+    client.open(tmp_path / "rough.law", ROUGH)
     children = children_of(client.process.pid)
     assert client.process.stdin is not None
     client.process.stdin.close()

@@ -17,7 +17,8 @@ from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
 from lawdsl.fitting.diagnostics.undetermined_steps import UNDETERMINED_WIDTH
 from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.multistart import SAME_MINIMUM_RTOL, Optimum, optimum
+from lawdsl.fitting.solvers.evidence import SAME_MINIMUM_RTOL
+from lawdsl.fitting.solvers.multistart import Optimum, optimum
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
 

@@ -145,8 +145,8 @@ class Words:
 
     def at(self, offset: int) -> Word | None:
         """The word or comment that an offset is in or at the end of; a name before a symbol."""
-        near = [line for line in self.lines if line.span.start <= offset <= line.span.end]
-        words = (*(word for line in near for word in line.words), *self.comments)
+        touched = [line for line in self.lines if line.span.start <= offset <= line.span.end]
+        words = (*(word for line in touched for word in line.words), *self.comments)
         touching = [w for w in words if w.span.start <= offset <= w.span.end]
         touching.sort(key=lambda w: (w.role == "symbol", w.span.end == offset))
         return touching[0] if touching else None

@@ -20,7 +20,8 @@ from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_labels, parts_of
-from lawdsl.fitting.fit_single import fit_one, task_of
+from lawdsl.fitting.fit_single import fit_one
+from lawdsl.fitting.fit_task import task_of
 from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
 from lawdsl.fitting.processes import check_processes
 from lawdsl.fitting.result import Fit

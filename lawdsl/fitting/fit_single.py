@@ -45,7 +45,7 @@ from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, row
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
-from lawdsl.fitting.fit_task import FitTask, bind_columns, fit_task
+from lawdsl.fitting.fit_task import FitTask, task_of
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values, with_tied_intervals
 from lawdsl.fitting.intervals.compute_intervals import (
@@ -58,7 +58,7 @@ from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.breakpoints import breakpoints
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
-from lawdsl.fitting.preparation.rows_at_zero import check_rows_at_zero, start_findings
+from lawdsl.fitting.preparation.rows_at_zero import start_findings
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
     prior_findings,
@@ -85,23 +85,6 @@ Array = NDArray[np.float64]
 # a note of findings about directions, where the search has not ended in a minimum
 NOT_AT_A_MINIMUM = "so it is where the search stopped, which is no minimum (F0105)"
 CLAIM_REFITS = 3  # refits, each with further bounds, to satisfy all claims
-
-
-def task_of(law: Law, table: Table, objective: Objective, options: FitOptions) -> FitTask:
-    """What `fit_one` solves, after all checks of its input.
-
-    Args:
-        law: the law, after the changes in the options.
-        table: the measurements.
-        objective: the objective to be minimised.
-        options: the options of the fit.
-
-    Raises:
-        LawdslError: a law or table that cannot be used.
-    """
-    runs = bind_columns(law, table, objective, options)
-    check_rows_at_zero(law, runs)
-    return fit_task(law, table, runs, objective, options)
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:

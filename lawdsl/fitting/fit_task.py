@@ -29,6 +29,7 @@ from lawdsl.fitting.preparation.prepare import (
     symmetries_of,
     unidentifiable_directions,
 )
+from lawdsl.fitting.preparation.rows_at_zero import check_rows_at_zero
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.prior_effects import PlainFit, check_usable, plain_fit
 from lawdsl.fitting.problem import Problem
@@ -182,3 +183,20 @@ def problem_on(law: PreparedLaw, runs: Runs, objective: Objective) -> Problem:
     """The objective of a law on the rows of a table."""
     assert runs.target is not None
     return law.problem(runs.columns, runs.target, objective, runs.weights)
+
+
+def task_of(law: Law, table: Table, objective: Objective, options: FitOptions) -> FitTask:
+    """The inputs of a fit without index sets, after all checks of its law and table.
+
+    Args:
+        law: the law, after the changes in the options.
+        table: the measurements.
+        objective: the objective to be minimised.
+        options: the options of the fit.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    runs = bind_columns(law, table, objective, options)
+    check_rows_at_zero(law, runs)
+    return fit_task(law, table, runs, objective, options)

@@ -199,8 +199,8 @@ async def references_to(
     if target is None:
         return None
 
-    def mentions(found: Iterator[File]) -> list[Place]:
-        among = {file.path: file for file in (*found, target.file)}
+    def mentions(searched: Iterator[File]) -> list[Place]:
+        among = {file.path: file for file in (*searched, target.file)}
         return list(references(target, among.values(), files))
 
     places = await search(session, files, mentions)

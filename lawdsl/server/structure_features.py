@@ -190,8 +190,8 @@ async def renamed(session: Session, params: types.RenameParams) -> types.Workspa
     document, offset = at
     files = files_of(session)
 
-    def edits_among(found: Iterator[File]) -> tuple[list[File], tuple[FileEdits, ...]]:
-        among = list(found)
+    def edits_among(searched: Iterator[File]) -> tuple[list[File], tuple[FileEdits, ...]]:
+        among = list(searched)
         return among, rename(file_of(document), offset, params.new_name, among, files)
 
     try:

@@ -43,7 +43,7 @@ def files_of(session: Session) -> Files:
 
 
 async def search(session: Session, files: Files, work: Callable[[Iterator[File]], T]) -> T:
-    """What is found in the open documents and the files of the folder, while requests are answered.
+    """The result of a search in the open documents and the files of the folder, while requests are answered.
 
     Args:
         session: the connection.
@@ -65,14 +65,14 @@ async def search(session: Session, files: Files, work: Callable[[Iterator[File]]
     over = threading.Event()
     try:
         reading = asyncio.to_thread(work, _files(opened, folder, files, over))
-        found = await asyncio.wait_for(reading, SEARCH_SECONDS)
+        result = await asyncio.wait_for(reading, SEARCH_SECONDS)
     except TimeoutError:
         raise Refused(f"the files of the folder take more than {SEARCH_SECONDS:g} s") from None
     finally:
         over.set()  # a thread for which nobody waits ends at its next file
     if before != _revisions(session):
         raise JsonRpcContentModified("a document was edited during the search")
-    return found
+    return result
 
 
 def _revisions(session: Session) -> dict[str, int]:
@@ -143,11 +143,11 @@ async def locations(session: Session, places: Iterable[Place]) -> list[types.Loc
         session: the connection.
         places: the places, those of a file together.
     """
-    found = []
+    located = []
     for _, group in groupby(places, key=lambda place: place.file.path):
         first, *others = group
         positions = positions_of(session, first.file)
         uri = uri_of(session, first.file.path)
-        found += [types.Location(uri, range_of(p.span, positions)) for p in (first, *others)]
+        located += [types.Location(uri, range_of(p.span, positions)) for p in (first, *others)]
         await asyncio.sleep(0)
-    return found
+    return located

@@ -8,10 +8,14 @@ the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.transforms import to_parameters
 
 Array = NDArray[np.float64]
@@ -25,6 +29,8 @@ PLATEAU_SHARE = 1e-4
 FLAT_WIDTH = 1e-7
 # an unconstrained parameter below this is on its bound
 ON_BOUND_FREE = -15.0
+# relative to the best objective: objectives that differ by less belong to the same minimum
+SAME_MINIMUM_RTOL = 1e-6
 
 
 def is_plateau(problem: Problem, free: Array) -> bool:
@@ -100,3 +106,20 @@ def projected_widths(problem: Problem, free: Array) -> tuple[Array, Array, Array
     directions = np.zeros((len(rows), problem.parameters))
     directions[:, moving] = rows
     return widths, directions, lengths
+
+
+def count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
+    """The number of starts that reached the best minimum: its objective and its predictions. If no
+    parameter affects the law, a start counts only for itself.
+    """
+    best = min(reached, key=lambda d: d.loss)
+    limit = best.loss + max(SAME_MINIMUM_RTOL * abs(best.loss), problem.exact)
+    equal = [d for d in reached if d.loss <= limit]
+    if not np.isfinite(best.loss) or is_plateau(problem, best.point):
+        return min(len(equal), 1)
+    ends = {id(d): d for d in equal}  # starts in one basin share one solution
+    same_predictions = predict_alike(
+        problem, best.point, np.stack([d.point for d in ends.values()])
+    )
+    same = {number for number, is_same in zip(ends, same_predictions, strict=True) if is_same}
+    return sum(id(d) in same for d in equal)

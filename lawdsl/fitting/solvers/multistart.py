@@ -12,7 +12,7 @@ The last stage of every search, from one start or many, is a trust region with e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,19 +21,19 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.bound_distances import solutions_within_limits, within_limits
 from lawdsl.fitting.diagnostics import diagnose
-from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.prepared_law import CentredSearch, PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.arrow_search import can_search, refine_by_blocks, search_by_blocks
+from lawdsl.fitting.solvers.coupled_bounds import OutsideLimits, ending_outside
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
-from lawdsl.fitting.solvers.evidence import determines, is_plateau
+from lawdsl.fitting.solvers.evidence import SAME_MINIMUM_RTOL, count_agreeing, determines
 from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_region
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, NEWTON_CONVERGENCE_RTOL, newton_batch
-from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.scan import scan
 from lawdsl.fitting.solvers.solver import (
     MINIMUM,
@@ -80,8 +80,6 @@ LOG_LAW_STARTS = 6
 FOLLOWED_MINIMA = 3
 # unconstrained parameters that differ by less are of one minimum
 SAME_POINT_ATOL = 1e-4
-# relative to the best objective: objectives that differ by less belong to the same minimum
-SAME_MINIMUM_RTOL = 1e-6
 WITHOUT_GRADIENT = SolverOptions(gradient=False)
 # largest numbers of Gauss-Newton steps; a step on a long table takes longer
 POLISH_STEPS, POLISH_STEPS_LONG_TABLE = 12, 2
@@ -158,47 +156,16 @@ def optimum(
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed = replace(problem, transforms=without_coupled)
-        within = (solvers[0], _ending_outside(problem, relaxed, solvers[1]))
+        within = (solvers[0], ending_outside(problem, relaxed, solvers[1]))
         try:
             best = _optimum(law, relaxed, starts, seed, progress, within, further_starts, tolerance)
-        except _OutsideLimits:
+        except OutsideLimits:
             return _optimum(law, problem, *search)
         if within_limits(problem.transforms, best.theta):
             free = to_free(problem.transforms, best.theta[None])[0]
             inside = solutions_within_limits(problem.transforms, without_coupled, best.reached)
             return replace(best, free=free, reached=inside or best.reached)
     return _optimum(law, problem, *search)
-
-
-class _OutsideLimits(Exception):
-    """The best start of a search without the bounds between parameters violates these."""
-
-
-def _ending_outside(problem: Problem, relaxed: Problem, solver: Solver) -> Solver:
-    """The solver, but for its first starts: it raises `_OutsideLimits` if the best of them violates a
-    bound of the problem that the relaxed problem lacks.
-
-    Args:
-        problem: the objective with all bounds.
-        relaxed: that without the bounds between parameters.
-        solver: the solver from near the minima to the minima.
-    """
-    is_first = True
-
-    def search(
-        searched: Problem | ProjectedProblem, starts: Array, options: SolverOptions
-    ) -> Sequence[Solution]:
-        nonlocal is_first
-        of_search = as_projected(searched).problem
-        if is_first and of_search.transforms is relaxed.transforms:
-            is_first = False
-            best = starts[int(np.argmin(of_search.losses(starts)))]
-            theta = to_parameters(relaxed.transforms, best[None])[0]
-            if not within_limits(problem.transforms, theta):
-                raise _OutsideLimits
-        return solver(searched, starts, options)
-
-    return search
 
 
 def _optimum(
@@ -241,7 +208,7 @@ def _optimum(
         lowest = min(reached, key=lambda d: d.loss)
         if lowest.loss < best.loss:
             best = _continued(sample, lowest, by_one)
-    agreement = Agreement(len(reached), _count_agreeing(sample, reached))
+    agreement = Agreement(len(reached), count_agreeing(sample, reached))
     if sample is not problem:
         # the minimum on the sample is only close to that on all rows
         points, _, converged, _ = newton_batch(project(problem), best.point[None])
@@ -292,14 +259,14 @@ def _optimum_by_blocks(
             free = chosen_starts(law, problem, count, seed + number)
             if len(free):
                 reached += search_by_blocks(problem, free, progress)
-            if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
+            if reached and count_agreeing(problem, reached) >= AGREEING_STARTS:
                 break
     if further_starts is not None:
         reached += search_by_blocks(problem, to_free(problem.transforms, further_starts))
     best = min(reached, key=lambda d: d.loss, default=None)
     if best is None or not np.isfinite(best.loss):
         raise no_value_error(law, problem, seed)
-    agreement = Agreement(len(reached), _count_agreeing(problem, reached))
+    agreement = Agreement(len(reached), count_agreeing(problem, reached))
     onto_bounds = diagnose.move_onto_bounds(problem, best.point, best.loss)
     last = refine_by_blocks(problem, onto_bounds)
     if last.loss <= best.loss * (1 + POLISH_RTOL):
@@ -390,23 +357,6 @@ def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
     return best
 
 
-def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
-    """The number of starts that reached the best minimum: its objective and its predictions. If no
-    parameter affects the law, a start counts only for itself.
-    """
-    best = min(reached, key=lambda d: d.loss)
-    limit = best.loss + max(SAME_MINIMUM_RTOL * abs(best.loss), problem.exact)
-    equal = [d for d in reached if d.loss <= limit]
-    if not np.isfinite(best.loss) or is_plateau(problem, best.point):
-        return min(len(equal), 1)
-    ends = {id(d): d for d in equal}  # starts in one basin share one solution
-    same_predictions = predict_alike(
-        problem, best.point, np.stack([d.point for d in ends.values()])
-    )
-    same = {number for number, is_same in zip(ends, same_predictions, strict=True) if is_same}
-    return sum(id(d) in same for d in equal)
-
-
 def _rounds(starts: Starts) -> tuple[int, ...]:
     if isinstance(starts, str) and starts == AUTO:
         return START_ROUNDS
@@ -442,9 +392,9 @@ def _from_chosen_starts(
             reached += _from_log_law(law, problem, seed, solvers)
         if not reached:
             continue
-        if number > 0 and _count_agreeing(problem, reached) < AGREEING_STARTS:
+        if number > 0 and count_agreeing(problem, reached) < AGREEING_STARTS:
             reached = _improved(form, problem, reached, seed + number, solvers)
-        if _count_agreeing(problem, reached) < AGREEING_STARTS:
+        if count_agreeing(problem, reached) < AGREEING_STARTS:
             continue
         if len(rounds) == 1:
             break
@@ -502,7 +452,7 @@ def _improved(
     rng = np.random.default_rng((seed, 3))
     reached = refine_best(form, reached)
     for _ in range(PERTURBATION_ROUNDS):
-        if _count_agreeing(problem, reached) >= AGREEING_STARTS:
+        if count_agreeing(problem, reached) >= AGREEING_STARTS:
             break
         reached = perturb_best(form, reached, rng, solvers)
     return reached

@@ -308,10 +308,15 @@ class _LinearMinimisation:
             share = low + (high - low) * np.where(np.isfinite(above), fraction, NO_VALUE_FRACTION)
             value = state.value + share[:, None] * change
             # the slope does not depend on the penalty that the state includes
-            there = slope(self.problem.residual_state(value, self.objective, self.theta), share)
-            rises = there > 0
+            slope_there = slope(
+                self.problem.residual_state(value, self.objective, self.theta), share
+            )
+            rises = slope_there > 0
             # the slope at the other end is halved, so that this end moves, too
-            below, above = np.where(rises, below / 2, there), np.where(rises, there, above / 2)
+            below, above = (
+                np.where(rises, below / 2, slope_there),
+                np.where(rises, slope_there, above / 2),
+            )
             low, high = np.where(rises, low, share), np.where(rises, share, high)
         return share
 
