@@ -187,7 +187,7 @@ def test_every_file_is_synced_before_the_name_and_the_manifest_is_last(
 
 
 def test_a_process_killed_while_it_saves_leaves_whole_checkpoints(quick: Path):
-    answer = dying.ask("moments", quick, seed=1, count=30)
+    answer = dying.run("moments", quick, seed=1, count=30)
 
     assert answer["wrong"] == []
     assert answer["partial"] > 0, "no kill hit a checkpoint that was being written"
@@ -195,7 +195,7 @@ def test_a_process_killed_while_it_saves_leaves_whole_checkpoints(quick: Path):
 
 @pytest.mark.slow
 def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object], None]):
-    answer = dying.ask("moments", tmp_path, seed=2, count=1000)
+    answer = dying.run("moments", tmp_path, seed=2, count=1000)
 
     record_property(
         "figure",
@@ -210,7 +210,7 @@ def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object
 def test_every_operation_on_a_file_may_fail_or_be_the_last(quick: Path):
     """The disk is full at the first, the second, the third ... operation, or the process dies at
     it, or the power is cut and what is not synced is lost."""
-    answer = dying.ask("operations", quick)
+    answer = dying.run("operations", quick)
 
     assert answer["wrong"] == []
     assert min(answer["operations"].values()) > 30

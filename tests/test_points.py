@@ -255,15 +255,15 @@ def test_a_folder_where_the_file_should_be_is_an_error(path: Path):
 
 
 def test_a_process_killed_while_it_appends_loses_no_row(tmp_path: Path):
-    answer = dying.ask("rows", tmp_path, seed=1, count=40)
+    answer = dying.run("rows", tmp_path, seed=1, count=40)
 
     assert answer["wrong"] == []
-    assert answer["appended"] > 40
+    assert answer["appended"] >= answer["awaited"] > 40
 
 
 @pytest.mark.slow
 def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object], None]):
-    answer = dying.ask("rows", tmp_path, seed=2, count=1000)
+    answer = dying.run("rows", tmp_path, seed=2, count=1000)
 
     record_property(
         "figure",
@@ -271,4 +271,4 @@ def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object
         f"{answer['appended']:,} rows, {len(answer['wrong'])} lost, doubled or wrong",
     )
     assert answer["wrong"] == []
-    assert answer["appended"] > 1000
+    assert answer["appended"] >= answer["awaited"] > 1000
