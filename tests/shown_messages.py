@@ -47,7 +47,7 @@ def as_shown(expected: list[dict[str, Any]], text: str) -> set[tuple[Any, ...]]:
     return shown
 
 
-def of_editor(found: list[types.Diagnostic]) -> set[tuple[Any, ...]]:
+def of_editor(messages: list[types.Diagnostic]) -> set[tuple[Any, ...]]:
     """The messages of the language among those that the editor shows."""
     return {
         (
@@ -58,7 +58,7 @@ def of_editor(found: list[types.Diagnostic]) -> set[tuple[Any, ...]]:
             (d.range.end.line, d.range.end.character),
             tuple(related.message for related in d.related_information or ()),
         )
-        for d in found
+        for d in messages
         if not str(d.code).startswith("claim-")
     }
 

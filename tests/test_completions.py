@@ -40,10 +40,10 @@ def test_lines_begin_with_the_statements_of_their_section(tmp_path: Path):
 
 def test_formulas_have_the_names_above_them(tmp_path: Path):
     path = tmp_path / "half.law"
-    found = offered(HALF + "L = E + |\nparameter later > 0\n", path)
+    proposals = offered(HALF + "L = E + |\nparameter later > 0\n", path)
 
-    assert names(found, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
-    assert {"log", "exp"} <= names(found, "function")
+    assert names(proposals, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
+    assert {"log", "exp"} <= names(proposals, "function")
     assert names(offered(HALF + "variable r in [0, |]\n", path), "parameter") == set()
     assert names(offered(LAW + "minimize hu|", path)) >= {"huber", "squared", "L"}
     assert names(offered(LAW + "require L inc|", path)) >= {
@@ -62,8 +62,8 @@ def test_units_stand_behind_unit(tmp_path: Path):
     path = tmp_path / "half.law"
     assert "unit" in names(offered(HALF + "variable r > 0 |\n", path), "keyword")
     assert {"token", "Gtoken"} <= names(offered(HALF + "variable r > 0 unit G|", path), "unit")
-    found = offered(HALF + "variable r > 0 unit nat/|", path)
-    assert names(found) == names(found, "unit") != set()
+    proposals = offered(HALF + "variable r > 0 unit nat/|", path)
+    assert names(proposals) == names(proposals, "unit") != set()
     assert offered(HALF + 'variable r > 0 unit nat "the |"', path) == []
     assert offered(HALF + "# the |", path) == []
     assert offered(HALF + "L = 12|", path) == []
@@ -132,10 +132,10 @@ def missing(name: str, every: int) -> list[str]:
     words = [w for w in file.words if restorable(w, file, files)]
     wrong = []
     for word in words[sum(map(ord, name)) % every :: every]:
-        left = text[: word.span.start] + text[word.span.end :]
-        half = replace(document, source=Text(document.source.name, left))
-        found = {c.text for c in completions(half, word.span.start, files)}
-        if word.text not in found and text[word.span.start : word.span.end] not in found:
+        shortened = text[: word.span.start] + text[word.span.end :]
+        half = replace(document, source=Text(document.source.name, shortened))
+        proposals = {c.text for c in completions(half, word.span.start, files)}
+        if word.text not in proposals and text[word.span.start : word.span.end] not in proposals:
             wrong.append(f"{word.text} ({word.role}) at {word.span.start}")
     return wrong
 

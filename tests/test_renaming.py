@@ -161,7 +161,7 @@ def test_the_server_answers_each_request(tmp_path: Path):
         column = offset - (text.rfind("\n", 0, offset) + 1)
         place = {"line": line, "character": column}
         params = {"textDocument": document, "position": place, **more}
-        return client.ask(f"textDocument/{method}", params)
+        return client.request(f"textDocument/{method}", params)
 
     try:
         client.open(path, text)

@@ -28,11 +28,11 @@ from lawdsl.server.open_documents import OpenDocuments, edited
 
 
 def prefixes(paths: list[Path], step: int) -> list[tuple[Path, str]]:
-    made = []
+    beginnings = []
     for path in paths:
         text = path.read_text(encoding="utf-8")
-        made += [(path, text[:end]) for end in range(0, len(text), step)]
-    return made
+        beginnings += [(path, text[:end]) for end in range(0, len(text), step)]
+    return beginnings
 
 
 def ask_everything(path: Path, text: str, opened: OpenFiles | None = None) -> None:
@@ -122,9 +122,9 @@ def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
             client.change(path, version, {"text": text})
             if rng.random() < 0.1:
                 client.hints(path)
-        _, found = client.published(path, 101)
+        _, messages = client.published(path, 101)
         path.write_bytes(text.encode("utf-8"))
-        codes = {str(d["code"]) for d in found if not str(d["code"]).startswith("claim-")}
+        codes = {str(d["code"]) for d in messages if not str(d["code"]).startswith("claim-")}
         assert codes == {d["code"] for d in by_check(path, "--syntax")}
         client.forget()
     assert client.end() == 0

@@ -20,8 +20,8 @@ CANCELLED = -32800
 COMMENTS = "# a comment\n" * (LARGE // 10)
 
 
-def codes(found: list[dict[str, Any]]) -> set[str]:
-    return {d["code"] for d in found}
+def codes(messages: list[dict[str, Any]]) -> set[str]:
+    return {d["code"] for d in messages}
 
 
 @pytest.mark.parametrize("version", [2, 1, 0])
@@ -44,10 +44,10 @@ def test_a_request_that_is_cancelled_while_the_worker_starts(tmp_path: Path) -> 
     client.open(path, LAW)
     check = {"command": "lawdsl.check", "arguments": [path.as_uri()]}
     client.send({"id": "a", "method": "workspace/executeCommand", "params": check})
-    client.tell("$/cancelRequest", {"id": "a"})
+    client.notify("$/cancelRequest", {"id": "a"})
     _, answer = client.wait(lambda m: m.get("id") == "a")
     assert answer["error"]["code"] == CANCELLED
-    claims = client.ask("workspace/executeCommand", check)["claims"]
+    claims = client.request("workspace/executeCommand", check)["claims"]
     assert [c["verdict"] for c in claims] == ["proved"]
     assert client.end() == 0
 
@@ -92,7 +92,7 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
     client.send(
         {"id": "rename", "method": "textDocument/rename", "params": place | {"newName": "M"}}
     )
-    assert client.ask("textDocument/hover", place) is not None
+    assert client.request("textDocument/hover", place) is not None
     hovered = time.perf_counter() - began
     arrived = {m.get("id") for _, m in client.arrived}
     assert not arrived & {"all", "rename"}
@@ -103,7 +103,7 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
     assert hovered < (time.perf_counter() - began) / 2
 
     client.send({"id": "gone", "method": "textDocument/references", "params": references})
-    client.tell("$/cancelRequest", {"id": "gone"})
+    client.notify("$/cancelRequest", {"id": "gone"})
     _, answer = client.wait(lambda m: m.get("id") == "gone")
     assert answer["error"]["code"] == CANCELLED
     client.send({"id": "old", "method": "textDocument/rename", "params": place | {"newName": "M"}})

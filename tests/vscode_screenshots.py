@@ -166,7 +166,7 @@ class Editor:
 
     def place(self, line: str, word: str) -> tuple[float, float]:
         """Where a word of a line is on the screen."""
-        found = self.page.value(
+        position = self.page.value(
             """((start, word) => {
               const line = [...document.querySelectorAll('.view-line')].find(
                 (e) => e.textContent.replace(/\\u00a0/g, ' ').startsWith(start));
@@ -185,9 +185,9 @@ class Editor:
             })"""
             f"({json.dumps(line)}, {json.dumps(word)})"
         )
-        if found is None:
+        if position is None:
             raise LookupError(f"no {word!r} in a line that starts with {line!r}")
-        return float(found[0]), float(found[1])
+        return float(position[0]), float(position[1])
 
     def mouse(self, kind: str, x: float, y: float, **more: object) -> None:
         """Send an event of the mouse."""
