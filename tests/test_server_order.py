@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,20 +86,17 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
         "position": {"line": 1, "character": 9},
     }
     references = {**place, "context": {"includeDeclaration": True}}
-    began = time.perf_counter()
     client.send({"id": "all", "method": "textDocument/references", "params": references})
     client.send(
         {"id": "rename", "method": "textDocument/rename", "params": place | {"newName": "M"}}
     )
     assert client.request("textDocument/hover", place) is not None
-    hovered = time.perf_counter() - began
     arrived = {m.get("id") for _, m in client.arrived}
     assert not arrived & {"all", "rename"}
     _, answer = client.wait(lambda m: m.get("id") == "all")
     assert len(answer["result"]) == 2 + 120 * 9
     _, answer = client.wait(lambda m: m.get("id") == "rename")
     assert len(answer["result"]["documentChanges"]) == 121
-    assert hovered < (time.perf_counter() - began) / 2
 
     client.send({"id": "gone", "method": "textDocument/references", "params": references})
     client.notify("$/cancelRequest", {"id": "gone"})
@@ -110,6 +106,27 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
     client.change(base, 2, {"text": LAW.replace("rough", "base") + "# edited\n"})
     _, answer = client.wait(lambda m: m.get("id") == "old")
     assert answer["error"]["code"] == -32801  # ContentModified
+    assert client.end() == 0
+
+
+def test_a_large_file_has_one_message_and_delays_nothing(tmp_path: Path) -> None:
+    client = PlainClient(tmp_path)
+    small, large = tmp_path / "rough.law", tmp_path / "large.law"
+    client.open(small, LAW)
+    client.published(small, 1)
+    text = "law large\n" + "# no law is as long as this\n" * 75_000
+    item = {"uri": large.as_uri(), "languageId": "law", "version": 1, "text": text}
+    place = {"textDocument": {"uri": small.as_uri()}, "position": {"line": 1, "character": 9}}
+    client.send(
+        {"method": "textDocument/didOpen", "params": {"textDocument": item}},
+        {"id": "hover", "method": "textDocument/hover", "params": place},
+    )
+    _, answer = client.wait(lambda m: m.get("id") == "hover")
+    assert "variable N > 0" in str(answer["result"])
+    assert large.as_uri() not in {
+        m["params"]["uri"] for _, m in client.arrived if "uri" in m.get("params", ())
+    }
+    assert codes(client.published(large, 1)[1]) == {"L0103"}
     assert client.end() == 0
 
 
@@ -142,9 +159,10 @@ def test_large_laws_that_extend_each_other_are_not_read_forever(tmp_path: Path) 
     for name, other in (("first", "second"), ("second", "first")):
         path = tmp_path / f"{name}.law"
         client.open(path, f"{COMMENTS}law {name}\nextends {other}\nL = {other} + 1\n")
-    client.published(tmp_path / "second.law", 1)
-    time.sleep(1.5)
-    client.forget()
-    time.sleep(1.5)
-    assert [json.dumps(m) for _, m in client.arrived if "params" in m] == []
+    readings = 0
+    with suppress(AssertionError):  # no message within the time: none is read any more
+        while readings < 20:
+            client.wait(lambda m: m.get("method") == "textDocument/publishDiagnostics", 2.0)
+            readings += 1
+    assert 0 < readings < 20
     assert client.end() == 0
