@@ -190,6 +190,16 @@ class PlainClient:
             hint["label"].strip() for hint in self.request("textDocument/inlayHint", params) or ()
         ]
 
+    def decided(self, path: Path) -> list[str]:
+        """The hints of a document that has claims, once all are decided."""
+        until = time.perf_counter() + SECONDS
+        while True:
+            hints = self.hints(path)
+            if hints and not any("deciding" in hint or "before" in hint for hint in hints):
+                return hints
+            assert time.perf_counter() < until, hints
+            time.sleep(0.02)
+
     def end(self) -> int:
         """End the server as an editor does; its exit code."""
         self.request("shutdown", None)
