@@ -12,6 +12,7 @@ from typing import Any
 
 import dying
 import pytest
+from raised import code_of
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import metrics_log
@@ -30,13 +31,6 @@ def write(path: Path, count: int) -> list[int]:
             file.append(dying.row(number))
             sizes.append(file.size)
     return sizes
-
-
-def code_of(call: Callable[[], object]) -> tuple[str, str]:
-    """The code of the error that a call ends with, and all of its text."""
-    with pytest.raises(LawdslError) as error:
-        call()
-    return error.value.diagnostics[0].code, str(error.value)
 
 
 def test_what_is_read_is_what_was_appended(path: Path):
