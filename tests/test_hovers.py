@@ -22,6 +22,7 @@ EXTENDING = (
 
 
 def marked(text: str, written: str, at: str) -> str:
+    """A text with the cursor in a part of it."""
     assert written in text
     return text.replace(written, at, 1)
 

@@ -112,6 +112,7 @@ CAPABILITIES = types.ClientCapabilities(
     scope="module",
 )
 async def client(client_: LanguageClient) -> AsyncIterator[None]:
+    """A connection of an editor to the server, for all tests."""
     await client_.initialize_session(types.InitializeParams(CAPABILITIES))
     yield
     await client_.shutdown_session()
@@ -119,6 +120,7 @@ async def client(client_: LanguageClient) -> AsyncIterator[None]:
 
 @pytest.fixture
 def editor(client: LanguageClient) -> Editor:
+    """The editor, with the messages that it has received."""
     return Editor(client)
 
 
@@ -198,6 +200,7 @@ async def test_all_corrections_are_one_edit(editor: Editor, tmp_path: Path) -> N
 
 
 def apply(text: str, edits: Any) -> str:
+    """A text after the edits of an answer."""
     positions = Positions(text)
     spans = [
         (

@@ -266,6 +266,8 @@ def test_highlights_are_those_of_the_name(tmp_path: Path):
 
 
 def entries(document: Document) -> list[tuple[str, str]]:
+    """Kind and name of all entries of the outline, in their order."""
+
     def flat(outline: tuple[Entry, ...]) -> list[tuple[str, str]]:
         return [pair for e in outline for pair in ((e.kind, e.name), *flat(e.inside))]
 
@@ -351,6 +353,7 @@ def test_unread_texts_have_answers_too(tmp_path: Path):
 
 
 def answers_everything(text: str, path: Path, last: Document | None) -> Document:
+    """Read a text and ask for all answers; nothing may fail."""
     document = read_document(text, path, last=last)
     file, files, offset = file_of(document), Files(), len(text)
     for proposal in completions(document, offset, files):

@@ -30,6 +30,7 @@ require ∂L/∂r < 0
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
+    """IPython with the extension."""
     running = InteractiveShell.instance()
     running.reset()
     running.run_line_magic("load_ext", "lawdsl")
@@ -38,6 +39,7 @@ def shell() -> Iterator[InteractiveShell]:
 
 
 def shown(shell: InteractiveShell, line: str, cell: str = CELL) -> Any:
+    """What `%%law` shows and prints for a line and a cell."""
     with capture_output() as captured:
         shell.run_cell_magic("law", line, cell)
     return captured

@@ -28,6 +28,7 @@ from lawdsl.server.open_documents import OpenDocuments, edited
 
 
 def prefixes(paths: list[Path], step: int) -> list[tuple[Path, str]]:
+    """The beginnings of files, of lengths that differ by `step`."""
     beginnings = []
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -134,10 +135,12 @@ def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
 
 
 def spans(parsed: tree.SyntaxTree) -> list[Any]:
+    """The places of all nodes of each statement."""
     return [[(type(n), n.span) for n in tree.walk(s)] for s in parsed.statements]
 
 
 def places(tokens: list[Token]) -> list[tuple[Any, ...]]:
+    """All fields of tokens, of which `==` compares the text alone."""
     return [
         (t.type, t.value, t.start_pos, t.end_pos, t.line, t.column, t.end_line, t.end_column)
         for t in tokens

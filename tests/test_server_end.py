@@ -71,6 +71,7 @@ def children_of(process: int) -> list[int]:
 
 
 def wait_until_gone(processes: list[int]) -> None:
+    """Wait until processes have ended."""
     until = time.monotonic() + SECONDS
     while any(runs(process) for process in processes):
         assert time.monotonic() < until, processes

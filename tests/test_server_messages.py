@@ -17,12 +17,14 @@ NOT_INITIALIZED = -32002
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlainClient]:
+    """A connection for all malformed messages; the server must end well after them."""
     client = PlainClient(tmp_path_factory.mktemp("laws"))
     yield client
     assert client.end() == 0
 
 
 def at(path: Path, line: Any, character: Any) -> dict[str, Any]:
+    """The parameters of a request about a place."""
     document = {"uri": path.as_uri()}
     return {"textDocument": document, "position": {"line": line, "character": character}}
 

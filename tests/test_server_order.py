@@ -20,6 +20,7 @@ COMMENTS = "# a comment\n" * (LARGE // 10)
 
 
 def codes(messages: list[dict[str, Any]]) -> set[str]:
+    """The codes of messages."""
     return {d["code"] for d in messages}
 
 

@@ -34,6 +34,7 @@ class Silent:
 
 
 def whole(text: str) -> list[types.TextDocumentContentChangeEvent]:
+    """An edit that replaces the whole text."""
     return [types.TextDocumentContentChangeWholeDocument(text)]
 
 

@@ -93,10 +93,12 @@ def test_check_lists_what_is_suggested_and_leaves_the_file(tmp_path: Path):
 
 
 def misspelt(word: str) -> str:
+    """A word with its last letter doubled; short ones unchanged."""
     return f"{word}{word[-1]}" if len(word) > 2 else word
 
 
 def carries_an_edit(d: Diagnostic) -> bool:
+    """Whether a message that asks "did you mean" has an edit."""
     return not (d.help or "").startswith("did you mean `") or bool(d.edits or d.suggested)
 
 
