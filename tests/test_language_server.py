@@ -30,10 +30,10 @@ class Editor:
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
         self.shown: list[types.PublishDiagnosticsParams] = []
-        self.refreshes = 0
         self.news = asyncio.Event()
         features = client.protocol.fm.features
         features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = self.show
+        features[types.WORKSPACE_INLAY_HINT_REFRESH] = lambda params: None
 
     def show(self, params: types.PublishDiagnosticsParams) -> None:
         self.shown.append(params)
@@ -100,7 +100,7 @@ class Editor:
 
 CAPABILITIES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(
-        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=False),
+        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
         workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
         workspace_folders=True,
     ),

@@ -217,7 +217,7 @@ def test_answers_after_random_edits_are_those_of_a_server_that_saw_no_others(tmp
                 at = types.Position(*positions.position(near))
                 assert await shown(edited, uri, at) == await shown(settled, uri, at)
                 params = types.CompletionParams(types.TextDocumentIdentifier(uri), at)
-                assert completion(edited, params) == completion(settled, params)
+                assert await completion(edited, params) == await completion(settled, params)
 
     for path in laws:
         asyncio.run(run(path))
