@@ -69,8 +69,8 @@ async def hover_at(
         session.derivatives.request(session, document, name)
 
     def is_complete() -> bool:
-        if session.documents.by_uri.get(uri) is not opened or opened.stale:
-            return True  # closed or edited: nobody reads what stands beside the text before
+        if session.documents.by_uri.get(uri) is not opened or opened.document is not document:
+            return True  # closed or edited: nobody reads about the text before
         if name and session.derivatives.is_computing(document, name):
             return False
         claims = opened.claims
