@@ -43,7 +43,7 @@ class PlainClient:
             COMMAND, stdin=pipe, stdout=pipe, cwd=folder, env=os.environ
         )
         self.arrived: list[tuple[float, dict[str, Any]]] = []
-        self.news = threading.Condition()
+        self.arrival = threading.Condition()
         self.number = 0
         self.listener = threading.Thread(target=self._listen, daemon=True)
         self.listener.start()
@@ -78,9 +78,9 @@ class PlainClient:
             message = json.loads(stream.read(length))
             if "id" in message and "method" in message:  # a request of the server
                 self.send({"id": message["id"], "result": None})
-            with self.news:
+            with self.arrival:
                 self.arrived.append((time.perf_counter(), message))
-                self.news.notify_all()
+                self.arrival.notify_all()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message, without its version of JSON-RPC."""
@@ -118,7 +118,7 @@ class PlainClient:
 
     def wait(
         self,
-        wanted: Callable[[dict[str, Any]], bool],
+        matches: Callable[[dict[str, Any]], bool],
         seconds: float = SECONDS,
     ) -> tuple[float, dict[str, Any]]:
         """The first message of a kind that has arrived or arrives, and its time; those before it are
@@ -126,20 +126,19 @@ class PlainClient:
         """
         until = time.perf_counter() + seconds
         position = 0
-        with self.news:
+        with self.arrival:
             while True:
                 for at in range(position, len(self.arrived)):
-                    if wanted(self.arrived[at][1]):
-                        found = self.arrived.pop(at)
-                        return found
+                    if matches(self.arrived[at][1]):
+                        return self.arrived.pop(at)
                 position = len(self.arrived)
                 left = until - time.perf_counter()
                 assert left > 0, f"no such message within {seconds:g} s"
-                self.news.wait(left)
+                self.arrival.wait(left)
 
     def forget(self) -> None:
         """Forget the messages that have arrived."""
-        with self.news:
+        with self.arrival:
             self.arrived.clear()
 
     # Documents
@@ -169,16 +168,16 @@ class PlainClient:
     def published_with(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
         """The first messages about a version among which is one of a code."""
         while True:
-            _, found = self.published(path, version)
-            if code in {d["code"] for d in found}:
-                return found
+            _, diagnostics = self.published(path, version)
+            if code in {d["code"] for d in diagnostics}:
+                return diagnostics
 
     def published_without(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
         """The first messages about a version among which is none of a code."""
         while True:
-            _, found = self.published(path, version)
-            if code not in {d["code"] for d in found}:
-                return found
+            _, diagnostics = self.published(path, version)
+            if code not in {d["code"] for d in diagnostics}:
+                return diagnostics
 
     def hints(self, path: Path, lines: int = 10_000) -> list[str]:
         """The hints of a document."""

@@ -41,8 +41,8 @@ def offered(marked: str, path: Path, texts: dict[Path, str] | None = None) -> li
     return completions(document_of(text, path, LAW), offset, files)
 
 
-def names(found: list[Completion], *kinds: str) -> set[str]:
-    return {c.text for c in found if not kinds or c.kind in kinds}
+def names(proposals: list[Completion], *kinds: str) -> set[str]:
+    return {c.text for c in proposals if not kinds or c.kind in kinds}
 
 
 def shown(marked: str, path: Path, known: Known = NOTHING) -> Hover | None:
@@ -51,8 +51,8 @@ def shown(marked: str, path: Path, known: Known = NOTHING) -> Hover | None:
 
 
 def words_shown(marked: str, path: Path, known: Known = NOTHING) -> str:
-    found = shown(marked, path, known)
-    return "\n".join(block.text for block in found.blocks) if found else ""
+    answer = shown(marked, path, known)
+    return "\n".join(block.text for block in answer.blocks) if answer else ""
 
 
 def applied(text: str, edits: tuple[Edit, ...]) -> str:

@@ -64,8 +64,8 @@ def children_of(process: int) -> list[int]:
         if not tasks.is_dir():
             pytest.skip("needs /proc")
         texts = [(t / "children").read_text(encoding="ascii") for t in tasks.iterdir()]
-        if found := [int(number) for text in texts for number in text.split()]:
-            return found
+        if numbers := [int(number) for text in texts for number in text.split()]:
+            return numbers
         time.sleep(0.02)
     return []
 

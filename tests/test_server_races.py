@@ -29,7 +29,9 @@ BUILT = "law built\nextends base\nL = base\nrequire L > 1\n"
 class Silent:
     """An editor that shows nothing."""
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None: ...
+    def publish(
+        self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]
+    ) -> None: ...
 
     def refresh_hints(self) -> None: ...
 
@@ -213,8 +215,8 @@ def test_answers_after_random_edits_are_those_of_a_server_that_saw_no_others(tmp
             settled = session_of(tmp_path, (uri, text))
             positions = Positions(text, "utf-16")
             for number in range(4):
-                near = start + len(new) if number == 0 else rng.randrange(len(text) + 1)
-                at = types.Position(*positions.position(near))
+                offset = start + len(new) if number == 0 else rng.randrange(len(text) + 1)
+                at = types.Position(*positions.position(offset))
                 assert await shown(edited, uri, at) == await shown(settled, uri, at)
                 params = types.CompletionParams(types.TextDocumentIdentifier(uri), at)
                 assert await completion(edited, params) == await completion(settled, params)
@@ -269,8 +271,8 @@ def test_an_edit_and_a_hover_in_one_write(tmp_path: Path):
             assert client.process.stdin is not None
             client.process.stdin.write(b"".join(parts))
             client.process.stdin.flush()
-            wanted = f"{version}{word}"
-            _, answer = client.wait(lambda m, wanted=wanted: m.get("id") == wanted)
+            number = f"{version}{word}"
+            _, answer = client.wait(lambda m, number=number: m.get("id") == number)
             content = answer["result"]["contents"]["value"]
             declared = ("k in [1, 3]", "unit token") if now == text else ("k > 0", "unit param")
             assert declared[word == "N"] in content

@@ -40,18 +40,19 @@ class Editor:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self.refreshes = False
         self.closed = False  # nothing is sent after the end, when the worker's last answers arrive
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
         if not self.closed:
             self.server.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, found, version)
+                types.PublishDiagnosticsParams(uri, diagnostics, version)
             )
 
     def refresh_hints(self) -> None:
-        """Ask the editor to request hints again."""
-        if not self.closed:
+        """Ask the editor to request hints again, if it understands that."""
+        if self.refreshes and not self.closed:
             self.server.workspace_inlay_hint_refresh(None)
 
 
@@ -72,7 +73,7 @@ def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        _begin(session, params)
+        _begin(session, editor, params)
         session.documents.encoding = str(
             getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding)
         )
@@ -114,7 +115,7 @@ def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session
     return server, session
 
 
-def _begin(session: Session, params: types.InitializeParams) -> None:
+def _begin(session: Session, editor: Editor, params: types.InitializeParams) -> None:
     """Take over what the editor can do, and its folder."""
     folder = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
     path = to_fs_path(folder) if folder else params.root_path
@@ -122,7 +123,7 @@ def _begin(session: Session, params: types.InitializeParams) -> None:
         session.documents.folder = Path(path)
     workspace = params.capabilities.workspace
     if workspace is not None and workspace.inlay_hint is not None:
-        session.refreshes_hints = bool(workspace.inlay_hint.refresh_support)
+        editor.refreshes = session.refreshes_hints = bool(workspace.inlay_hint.refresh_support)
     if workspace is not None and workspace.workspace_edit is not None:
         session.versioned_edits = bool(workspace.workspace_edit.document_changes)
     texts = params.capabilities.text_document

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 class Client(Protocol):
     """What is sent to the editor."""
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
 
     def refresh_hints(self) -> None:
@@ -258,10 +258,12 @@ class Session:
         if read is None or document.stale:
             return
         positions = self.positions(read)
-        found = [diagnostic(d, read, document.uri, positions) for d in self.messages(document)]
+        diagnostics = [
+            diagnostic(d, read, document.uri, positions) for d in self.messages(document)
+        ]
         if document.claims_of is read:
-            found += verdict_diagnostics(document.claims, read, positions)
-        self.client.publish(document.uri, document.read_version, found)
+            diagnostics += verdict_diagnostics(document.claims, read, positions)
+        self.client.publish(document.uri, document.read_version, diagnostics)
 
     def messages(self, document: OpenDocument) -> list[Diagnostic]:
         """The messages about a version that was read, and the warnings that follow from its law."""
@@ -318,7 +320,7 @@ class Session:
         """
         law = read.declarations
         assert law is not None
-        # as they were read: what is open now may be edited, and verdicts are kept for these texts
+        # as they were read: what is open now may be edited, and verdicts are stored for these texts
         bases = [base.text for base in law.laws.values()]
         texts = {str(Path(base.name).resolve()): base.text for base in bases}
         name = read.source.name
@@ -401,8 +403,7 @@ class Session:
                     self.deciding = None
 
     def _refresh(self) -> None:
-        if self.refreshes_hints:
-            self.client.refresh_hints()
+        self.client.refresh_hints()
 
     # Timers and tasks
 
