@@ -48,7 +48,7 @@ class PlainClient:
             COMMAND, stdin=pipe, stdout=pipe, cwd=folder, env=os.environ
         )
         self.arrived: list[tuple[float, dict[str, Any]]] = []
-        self.news = threading.Condition()
+        self.arrival = threading.Condition()
         self.number = 0
         self.listener = threading.Thread(target=self._listen, daemon=True)
         self.listener.start()
@@ -83,9 +83,9 @@ class PlainClient:
             message = json.loads(stream.read(length))
             if "id" in message and "method" in message:  # a request of the server
                 self.send({"id": message["id"], "result": None})
-            with self.news:
+            with self.arrival:
                 self.arrived.append((time.perf_counter(), message))
-                self.news.notify_all()
+                self.arrival.notify_all()
 
     def send(self, *messages: dict[str, Any]) -> None:
         """Send messages in one write; this adds the version of JSON-RPC."""
@@ -129,19 +129,19 @@ class PlainClient:
         """The first message that matches, once it has arrived, and its time; the others remain."""
         until = time.perf_counter() + seconds
         position = 0
-        with self.news:
+        with self.arrival:
             while True:
                 for at in range(position, len(self.arrived)):
                     if matches(self.arrived[at][1]):
                         return self.arrived.pop(at)
                 position = len(self.arrived)
-                remaining = until - time.perf_counter()
-                assert remaining > 0, f"no such message within {seconds:g} s"
-                self.news.wait(remaining)
+                left = until - time.perf_counter()
+                assert left > 0, f"no such message within {seconds:g} s"
+                self.arrival.wait(left)
 
     def forget(self) -> None:
         """Forget the messages that have arrived."""
-        with self.news:
+        with self.arrival:
             self.arrived.clear()
 
     # Documents
@@ -171,16 +171,16 @@ class PlainClient:
     def published_with(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
         """The messages about a version, as soon as one of them has this code."""
         while True:
-            _, messages = self.published(path, version)
-            if code in {d["code"] for d in messages}:
-                return messages
+            _, diagnostics = self.published(path, version)
+            if code in {d["code"] for d in diagnostics}:
+                return diagnostics
 
     def published_without(self, path: Path, version: int, code: str) -> list[dict[str, Any]]:
         """The messages about a version, as soon as none of them has this code."""
         while True:
-            _, messages = self.published(path, version)
-            if code not in {d["code"] for d in messages}:
-                return messages
+            _, diagnostics = self.published(path, version)
+            if code not in {d["code"] for d in diagnostics}:
+                return diagnostics
 
     def hints(self, path: Path, lines: int = 10_000) -> list[str]:
         """The hints of a document."""

@@ -45,7 +45,6 @@ def offered(marked: str, path: Path, texts: dict[Path, str] | None = None) -> li
 
 
 def names(proposals: list[Completion], *kinds: str) -> set[str]:
-    """The texts of proposals, of all kinds or of these."""
     return {c.text for c in proposals if not kinds or c.kind in kinds}
 
 
@@ -56,9 +55,8 @@ def shown(marked: str, path: Path, known: Known = NOTHING) -> Hover | None:
 
 
 def words_shown(marked: str, path: Path, known: Known = NOTHING) -> str:
-    """The text of the hover at the cursor; empty without one."""
-    content = shown(marked, path, known)
-    return "\n".join(block.text for block in content.blocks) if content else ""
+    answer = shown(marked, path, known)
+    return "\n".join(block.text for block in answer.blocks) if answer else ""
 
 
 def applied(text: str, edits: tuple[Edit, ...]) -> str:

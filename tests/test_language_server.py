@@ -30,14 +30,14 @@ class Editor:
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
         self.shown: list[types.PublishDiagnosticsParams] = []
-        self.refreshes = 0
-        self.news = asyncio.Event()
+        self.arrival = asyncio.Event()
         features = client.protocol.fm.features
         features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = self.show
+        features[types.WORKSPACE_INLAY_HINT_REFRESH] = lambda params: None
 
     def show(self, params: types.PublishDiagnosticsParams) -> None:
         self.shown.append(params)
-        self.news.set()
+        self.arrival.set()
 
     def open(self, path: Path, text: str) -> str:
         item = types.TextDocumentItem(path.as_uri(), "law", 1, text)
@@ -45,14 +45,14 @@ class Editor:
         return path.as_uri()
 
     def change(self, uri: str, version: int, *changes: tuple[Any, str] | str) -> None:
-        edits: list[types.TextDocumentContentChangeEvent] = []
+        events: list[types.TextDocumentContentChangeEvent] = []
         for change in changes:
             if isinstance(change, str):
-                edits.append(types.TextDocumentContentChangeWholeDocument(change))
+                events.append(types.TextDocumentContentChangeWholeDocument(change))
             else:
-                edits.append(types.TextDocumentContentChangePartial(place(*change[0]), change[1]))
+                events.append(types.TextDocumentContentChangePartial(place(*change[0]), change[1]))
         identifier = types.VersionedTextDocumentIdentifier(version, uri)
-        self.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, edits))
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, events))
 
     def close(self, uri: str) -> None:
         identifier = types.TextDocumentIdentifier(uri)
@@ -62,9 +62,9 @@ class Editor:
         self,
         uri: str,
         version: int | None,
-        matches: Callable[[list[types.Diagnostic]], bool] = lambda messages: True,
+        matches: Callable[[list[types.Diagnostic]], bool] = lambda diagnostics: True,
     ) -> list[types.Diagnostic]:
-        """The first messages about a version that are as wanted; earlier ones are forgotten."""
+        """The first messages about a version that match; earlier ones are forgotten."""
         until = time.monotonic() + SECONDS
         while True:
             for number, params in enumerate(self.shown):
@@ -72,8 +72,8 @@ class Editor:
                 if fits and matches(list(params.diagnostics)):
                     del self.shown[: number + 1]
                     return list(params.diagnostics)
-            self.news.clear()
-            await asyncio.wait_for(self.news.wait(), until - time.monotonic())
+            self.arrival.clear()
+            await asyncio.wait_for(self.arrival.wait(), until - time.monotonic())
 
     async def hints(self, uri: str) -> list[str]:
         params = types.InlayHintParams(types.TextDocumentIdentifier(uri), place(0, 0, 10_000, 0))
@@ -100,7 +100,7 @@ class Editor:
 
 CAPABILITIES = types.ClientCapabilities(
     workspace=types.WorkspaceClientCapabilities(
-        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=False),
+        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True),
         workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
         workspace_folders=True,
     ),
@@ -146,11 +146,11 @@ async def test_an_error_is_shown_with_place_code_and_help(editor: Editor, tmp_pa
 async def test_columns_are_those_of_the_editor(editor: Editor, tmp_path: Path) -> None:
     """An emoji counts two columns in UTF-16, and a mark at the beginning one."""
     uri = editor.open(tmp_path / "rough.law", 'law rough "🙂🙂" oops\n')
-    messages = await editor.published(uri, 1, bool)
-    assert place(0, 17, 0, 21) in [d.range for d in messages]
+    diagnostics = await editor.published(uri, 1, bool)
+    assert place(0, 17, 0, 21) in [d.range for d in diagnostics]
     editor.change(uri, 2, ((0, 17, 0, 21), ""), ((0, 13, 0, 15), "x"))
-    messages = await editor.published(uri, 2, bool)
-    assert {d.code for d in messages} == {"L0402"}  # no equation
+    diagnostics = await editor.published(uri, 2, bool)
+    assert {d.code for d in diagnostics} == {"L0402"}  # no equation
 
 
 @server_loop
@@ -163,10 +163,8 @@ async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path
     expected = as_shown([*by_check(path, "--syntax"), *by_check(path)], text)
     assert "L0503" in {code for code, *_ in expected}
     uri = editor.open(path, text)
-    messages = await editor.published(
-        uri, 1, lambda messages: "L0503" in {d.code for d in messages}
-    )
-    assert of_editor(messages) == expected
+    diagnostics = await editor.published(uri, 1, lambda d: "L0503" in {each.code for each in d})
+    assert of_editor(diagnostics) == expected
 
 
 # Corrections
@@ -176,11 +174,11 @@ async def test_warnings_about_claims_are_those_of_check(editor: Editor, tmp_path
 async def test_a_correction_is_offered_where_its_mistake_is(editor: Editor, tmp_path: Path) -> None:
     text = ROUGH.replace("E + A/N^k", "E + A/N**k")
     uri = editor.open(tmp_path / "rough.law", text)
-    (message,) = await editor.published(uri, 1, bool)
+    (diagnostic,) = await editor.published(uri, 1, bool)
     assert await editor.actions(uri, place(0, 0, 0, 0)) == []
-    first, *_ = await editor.actions(uri, message.range)
+    first, *_ = await editor.actions(uri, diagnostic.range)
     assert first.kind == types.CodeActionKind.QuickFix and first.is_preferred
-    assert [d.code for d in first.diagnostics or ()] == [message.code]
+    assert [d.code for d in first.diagnostics or ()] == [diagnostic.code]
     assert first.edit is not None and first.edit.document_changes is not None
     (change,) = first.edit.document_changes
     assert isinstance(change, types.TextDocumentEdit) and change.text_document.version == 1
@@ -224,8 +222,8 @@ async def test_verdicts_stand_beside_their_claims(editor: Editor, tmp_path: Path
     hints = await editor.decided(uri)
     assert hints[0] == "proved" and hints[1] == "proved where E >= 10"
     assert hints[2].startswith("refuted at A = ")
-    messages = await editor.published(uri, 1, bool)
-    shown = {(d.code, d.range.start.line) for d in messages}
+    diagnostics = await editor.published(uri, 1, bool)
+    shown = {(d.code, d.range.start.line) for d in diagnostics}
     assert {("claim-conditional", 8), ("claim-refuted", 9)} <= shown
 
 
@@ -269,8 +267,8 @@ async def test_edits_of_a_law_reach_those_built_on_it(editor: Editor, tmp_path: 
     await editor.published(base, 1)
     editor.change(base, 2, ((1, 10, 1, 11), "M"), ((5, 10, 5, 11), "M"), ((7, 12, 7, 13), "M"))
     await editor.published(base, 2)
-    messages = await editor.published(uri, 1, bool)
-    assert {d.code for d in messages} == {"L0301"} and messages[0].range.start.line == 3
+    diagnostics = await editor.published(uri, 1, bool)
+    assert {d.code for d in diagnostics} == {"L0301"} and diagnostics[0].range.start.line == 3
     editor.close(base)
     assert not [d for d in await editor.published(uri, 1, lambda f: not f) if d.severity == 1]
 
@@ -289,7 +287,29 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
     assert (await run("lawdsl.show"))["latex"] == r"L = E + \frac{A}{N^{k}}"
 
 
-# Many documents
+# Large texts, and many
+
+
+@server_loop
+async def test_a_large_file_has_one_message_and_delays_nothing(
+    editor: Editor, tmp_path: Path
+) -> None:
+    small = editor.open(tmp_path / "rough.law", ROUGH)
+    await editor.published(small, 1)
+    large = editor.open(
+        tmp_path / "large.law", "law large\n" + "# no law is as long as this\n" * 75_000
+    )
+    slowest = 0.0
+    diagnostics: list[types.Diagnostic] = []
+    until = time.monotonic() + SECONDS
+    while not diagnostics and time.monotonic() < until:
+        began = time.monotonic()
+        await editor.hints(small)
+        slowest = max(slowest, time.monotonic() - began)
+        diagnostics = [d for p in editor.shown if p.uri == large for d in p.diagnostics]
+        await asyncio.sleep(0.005)
+    assert [d.code for d in diagnostics] == ["L0103"] and slowest < 2.0
+    editor.close(large)
 
 
 @server_loop

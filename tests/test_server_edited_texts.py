@@ -123,9 +123,9 @@ def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
             client.change(path, version, {"text": text})
             if rng.random() < 0.1:
                 client.hints(path)
-        _, messages = client.published(path, 101)
+        _, diagnostics = client.published(path, 101)
         path.write_bytes(text.encode("utf-8"))
-        codes = {str(d["code"]) for d in messages if not str(d["code"]).startswith("claim-")}
+        codes = {str(d["code"]) for d in diagnostics if not str(d["code"]).startswith("claim-")}
         assert codes == {d["code"] for d in by_check(path, "--syntax")}
         client.forget()
     assert client.end() == 0

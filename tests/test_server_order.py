@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from language_client import PlainClient
 
+from lawdsl.editing.positions import Positions
 from lawdsl.server.session import LARGE
 from lawdsl.server.worker_process import WorkerProcess
 
@@ -19,9 +20,8 @@ CANCELLED = -32800
 COMMENTS = "# a comment\n" * (LARGE // 10)
 
 
-def codes(messages: list[dict[str, Any]]) -> set[str]:
-    """The codes of messages."""
-    return {d["code"] for d in messages}
+def codes(diagnostics: list[dict[str, Any]]) -> set[str]:
+    return {d["code"] for d in diagnostics}
 
 
 @pytest.mark.parametrize("version", [2, 1, 0])
@@ -91,7 +91,9 @@ def test_a_search_in_many_files_delays_no_other_request(tmp_path: Path) -> None:
     client.send(
         {"id": "rename", "method": "textDocument/rename", "params": place | {"newName": "M"}}
     )
-    assert client.request("textDocument/hover", place) is not None
+    keyword = {**place, "position": {"line": 1, "character": 2}}  # nothing to wait for
+    assert client.ask("textDocument/hover", keyword) is not None
+    hovered = time.perf_counter() - began
     arrived = {m.get("id") for _, m in client.arrived}
     assert not arrived & {"all", "rename"}
     _, answer = client.wait(lambda m: m.get("id") == "all")
@@ -167,3 +169,75 @@ def test_large_laws_that_extend_each_other_are_not_read_forever(tmp_path: Path) 
             readings += 1
     assert 0 < readings < 20
     assert client.end() == 0
+
+
+NAMED = """law named "🙂 of A"
+variable  N > 0  "size 𝓝"
+parameter E > 0
+parameter A, α > 0  "A and α"
+let part = A/N^α
+
+L = E + part + 0*A
+
+require ∂L/∂A > 0 expect inside
+require part < 2*A for A in [1, 2]
+"""
+
+
+@pytest.mark.parametrize(("ends", "at_once"), [("\n", True), ("\r\n", False)])
+def test_after_a_rename_the_outline_is_that_of_the_new_text(
+    tmp_path: Path, ends: str, at_once: bool
+) -> None:
+    """The edits arrive from the last to the first, as editors make them, in one message or in many."""
+    text = NAMED.replace("\n", ends)
+    path, fresh = tmp_path / "named.law", tmp_path / "fresh.law"
+    client = PlainClient(tmp_path)
+    client.open(path, text)
+    version = 1
+    for before, new in (
+        ("parameter ", "much_longer"),
+        ("let ", "p"),
+        ("much_longer, ", "beta"),
+        ("parameter ", "B"),
+    ):
+        positions = Positions(text, "utf-16")
+        offset = text.rindex(before) + len(before)
+        line, column = positions.position(offset)
+        place = {
+            "textDocument": {"uri": path.as_uri()},
+            "position": {"line": line, "character": column},
+        }
+        edit = client.ask("textDocument/rename", {**place, "newName": new})
+        (part,) = edit["documentChanges"]
+        assert part["textDocument"] == {"uri": path.as_uri(), "version": version}
+        edits = sorted(part["edits"], key=lambda e: _start(e["range"]), reverse=True)
+        changes = [{"range": e["range"], "text": e["newText"]} for e in edits]
+        for change in changes:
+            start, end = (
+                positions.offset(*_start({"start": change["range"][end]}))
+                for end in ("start", "end")
+            )
+            text = text[:start] + change["text"] + text[end:]
+        for group in [changes] if at_once else [[change] for change in changes]:
+            version += 1
+            client.change(path, version, *group)
+        client.open(fresh, text.replace("law named", "law fresh"))
+        for method in ("documentSymbol", "foldingRange", "semanticTokens/full"):
+            answers = [
+                client.ask(f"textDocument/{method}", {"textDocument": {"uri": p.as_uri()}})
+                for p in (path, fresh)
+            ]
+            if method == "documentSymbol":
+                (outline,) = answers[0]
+                places = [_start(e["selectionRange"]) for e in outline["children"]]
+                assert places == sorted(places) and new in [e["name"] for e in outline["children"]]
+                answers = [json.loads(json.dumps(a).replace("named", "fresh")) for a in answers]
+            assert answers[0] == answers[1]
+        hover = client.ask("textDocument/hover", place)
+        assert hover["range"]["start"] == place["position"] and new in hover["contents"]["value"]
+        client.tell("textDocument/didClose", {"textDocument": {"uri": fresh.as_uri()}})
+    assert client.end() == 0
+
+
+def _start(part: dict[str, Any]) -> tuple[int, int]:
+    return part["start"]["line"], part["start"]["character"]

@@ -22,9 +22,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from language_client import PlainClient  # noqa: E402
 
+from lawdsl.server.reading_features import COMPUTING  # noqa: E402
+
 TYPING = 0.08  # s between characters
 REST = 2.0  # s at the end of each line that is typed
-LIMITS = {"messages": 50, "completion": 50, "hover": 30, "first verdict": 1000}  # ms, of 95 %
+LIMITS = {
+    "messages": 50,
+    "completion": 50,
+    "hover": 30,
+    "hover, derivative": 550,  # it waits for the worker, for half a second at most
+    "first verdict": 1000,
+}  # ms, of 95 %
 MEMORY_LIMIT = 300  # MB, of all processes
 
 
@@ -97,8 +105,12 @@ class Typist:
         place = {"line": line, "character": column}
         began = time.perf_counter()
         params = {"textDocument": {"uri": self.path.as_uri()}, "position": place}
-        self.client.request(f"textDocument/{kind}", params)
-        self.record(kind, began, time.perf_counter())
+        answer = self.client.ask(f"textDocument/{kind}", params)
+        ended = time.perf_counter()
+        if kind == "hover" and answer is not None:
+            shown = answer["contents"]["value"]
+            kind += ", derivative" if COMPUTING in shown or "\n∂L/∂" in shown else ""
+        self.keep(kind, began, ended)
 
     def type_line(self) -> None:
         """Delete the end of a line, and type it again."""
