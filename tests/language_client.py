@@ -135,9 +135,9 @@ class PlainClient:
                     if matches(self.arrived[at][1]):
                         return self.arrived.pop(at)
                 position = len(self.arrived)
-                left = until - time.perf_counter()
-                assert left > 0, f"no such message within {seconds:g} s"
-                self.arrival.wait(left)
+                remaining = until - time.perf_counter()
+                assert remaining > 0, f"no such message within {seconds:g} s"
+                self.arrival.wait(remaining)
 
     def forget(self) -> None:
         """Forget the messages that have arrived."""

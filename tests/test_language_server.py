@@ -287,29 +287,7 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
     assert (await run("lawdsl.show"))["latex"] == r"L = E + \frac{A}{N^{k}}"
 
 
-# Large texts, and many
-
-
-@server_loop
-async def test_a_large_file_has_one_message_and_delays_nothing(
-    editor: Editor, tmp_path: Path
-) -> None:
-    small = editor.open(tmp_path / "rough.law", ROUGH)
-    await editor.published(small, 1)
-    large = editor.open(
-        tmp_path / "large.law", "law large\n" + "# no law is as long as this\n" * 75_000
-    )
-    slowest = 0.0
-    diagnostics: list[types.Diagnostic] = []
-    until = time.monotonic() + SECONDS
-    while not diagnostics and time.monotonic() < until:
-        began = time.monotonic()
-        await editor.hints(small)
-        slowest = max(slowest, time.monotonic() - began)
-        diagnostics = [d for p in editor.shown if p.uri == large for d in p.diagnostics]
-        await asyncio.sleep(0.005)
-    assert [d.code for d in diagnostics] == ["L0103"] and slowest < 2.0
-    editor.close(large)
+# Many documents
 
 
 @server_loop

@@ -61,7 +61,7 @@ def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         client.open(path, text)
         arguments = {"command": "lawdsl.check", "arguments": [path.as_uri()]}
-        answer = client.ask("workspace/executeCommand", arguments)
+        answer = client.request("workspace/executeCommand", arguments)
         _, diagnostics = client.published(path, 1)
         while any(m["params"]["uri"] == path.as_uri() for _, m in client.arrived if "params" in m):
             _, diagnostics = client.published(path, 1)

@@ -260,18 +260,13 @@ def test_an_edit_and_a_hover_in_one_write(tmp_path: Path):
             at = at_word(now, word)
             place = {"line": at.line, "character": at.character}
             document = {"uri": path.as_uri(), "version": version}
-            messages = [
-                {"method": "textDocument/didChange"}
-                | {"params": {"textDocument": document, "contentChanges": [{"text": now}]}},
-                {"id": f"{version}{word}", "method": "textDocument/hover"}
-                | {"params": {"textDocument": document, "position": place}},
-            ]
-            bodies = [json.dumps({"jsonrpc": "2.0", **m}).encode() for m in messages]
-            parts = [b"Content-Length: %d\r\n\r\n%s" % (len(b), b) for b in bodies]
-            assert client.process.stdin is not None
-            client.process.stdin.write(b"".join(parts))
-            client.process.stdin.flush()
+            edit = {"textDocument": document, "contentChanges": [{"text": now}]}
+            hover = {"textDocument": document, "position": place}
             number = f"{version}{word}"
+            client.send(
+                {"method": "textDocument/didChange", "params": edit},
+                {"id": number, "method": "textDocument/hover", "params": hover},
+            )
             _, answer = client.wait(lambda m, number=number: m.get("id") == number)
             content = answer["result"]["contents"]["value"]
             declared = ("k in [1, 3]", "unit token") if now == text else ("k > 0", "unit param")

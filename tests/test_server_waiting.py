@@ -68,7 +68,7 @@ def test_hints_wait_for_verdicts_where_the_editor_does_not_ask_again(
     path = folder / "first.law"
     old_client.open(path, ROUGH)
     ask_for_hints(old_client, path, "hints")
-    assert old_client.ask("textDocument/hover", place(path, ROUGH, "variable")) is not None
+    assert old_client.request("textDocument/hover", place(path, ROUGH, "variable")) is not None
     assert "hints" not in arrived(old_client)  # other requests are answered meanwhile
     first, second, third = labels(answer_to(old_client, "hints"))
     assert (first, second) == ("proved", "proved where E >= 10") and third.startswith("refuted")
@@ -108,10 +108,10 @@ def test_a_request_for_hints_is_cancelled_while_it_waits(old_client: PlainClient
     path = folder / "cancelled.law"
     old_client.open(path, ROUGH.replace("L = E", "L = 7*E"))
     ask_for_hints(old_client, path, "cancelled")
-    old_client.tell("$/cancelRequest", {"id": "cancelled"})
+    old_client.notify("$/cancelRequest", {"id": "cancelled"})
     assert answer_to(old_client, "cancelled")["error"]["code"] == CANCELLED
     ask_for_hints(old_client, path, "closed")
-    old_client.tell("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
+    old_client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
     assert answer_to(old_client, "closed")["result"] is None
 
 
@@ -162,7 +162,7 @@ def test_the_first_hover_has_the_derivative(old_client: PlainClient, folder: Pat
     old_client.open(path, text)
     assert "deciding" not in old_client.hints(path)  # the worker has started
     for name, derivative in (("N > 0", "∂L/∂N = -A*k/N^(k + 1)"), ("E > 0", "∂L/∂E = 11")):
-        answer = old_client.ask("textDocument/hover", place(path, text, name))
+        answer = old_client.request("textDocument/hover", place(path, text, name))
         assert derivative in answer["contents"]["value"]
 
 
@@ -173,7 +173,7 @@ def test_a_hover_on_a_claim_waits_for_its_verdict(old_client: PlainClient, folde
     text = ROUGH.replace("L = E", "L = 13 + E").replace("L > 10", "L >  10")
     old_client.change(path, 2, {"text": text})
     for by in (10, 11, 12):  # the relation, and the spaces behind it
-        answer = old_client.ask("textDocument/hover", place(path, text, "require L > ", by))
+        answer = old_client.request("textDocument/hover", place(path, text, "require L > ", by))
         assert "verdict: proved" in answer["contents"]["value"]
 
 
@@ -222,7 +222,7 @@ def test_completion_in_a_large_document_is_about_the_present_text(tmp_path: Path
     client.published(path, 1)
     text = comments + ROUGH.replace("L = E", "parameter brand_new > 0\nL = bra + E")
     client.change(path, 2, {"text": text})
-    answer = client.ask("textDocument/completion", place(path, text, "bra + E", 3))
+    answer = client.request("textDocument/completion", place(path, text, "bra + E", 3))
     (item,) = [item for item in answer["items"] if item["label"] == "brand_new"]
     where = place(path, text, "bra + E")["position"]
     assert item["textEdit"]["range"]["start"] == where

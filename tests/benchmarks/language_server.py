@@ -105,12 +105,12 @@ class Typist:
         place = {"line": line, "character": column}
         began = time.perf_counter()
         params = {"textDocument": {"uri": self.path.as_uri()}, "position": place}
-        answer = self.client.ask(f"textDocument/{kind}", params)
+        answer = self.client.request(f"textDocument/{kind}", params)
         ended = time.perf_counter()
         if kind == "hover" and answer is not None:
             shown = answer["contents"]["value"]
             kind += ", derivative" if COMPUTING in shown or "\n∂L/∂" in shown else ""
-        self.keep(kind, began, ended)
+        self.record(kind, began, ended)
 
     def type_line(self) -> None:
         """Delete the end of a line, and type it again."""
