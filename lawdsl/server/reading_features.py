@@ -25,7 +25,7 @@ HOVER_SECONDS = 0.5
 """How long a hover waits for the derivative or the verdict that it would show.
 
 An editor asks once and shows one answer, until the cursor moves: an unfinished answer is never completed. Most
-derivatives take the worker less than 0.1 s. Beyond half a second a user who wanted to see the
+derivatives take the worker less than 0.2 s. Beyond half a second a user who wanted to see the
 declaration is waiting for what they did not ask for, and the answer says what is missing. An answer of which
 nothing is missing does not wait.
 """
