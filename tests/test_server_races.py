@@ -88,16 +88,13 @@ def test_a_hover_on_a_document_that_is_closed_meanwhile_has_no_answer(tmp_path: 
 
     async def run() -> types.Hover | None:
         session = Session(Silent(), OpenDocuments(tmp_path))
-        session.documents.open(uri, 1, BASE)
-
-        async def ask_worker(kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
-            session.closed(uri)
-            return {"text": "∂L/∂N = -1/N^2", "latex": ""}
-
-        session.ask_worker = ask_worker  # type: ignore[method-assign]
-        session.current(uri)
+        session.documents.open(uri, 1, BASE + "# a comment\n" * (LARGE // 10))
         params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(1, 9))
-        return await hover_at(session, params)
+        waiting = asyncio.create_task(hover_at(session, params))
+        await asyncio.sleep(0)  # it is being read now
+        assert not waiting.done()
+        session.closed(uri)
+        return await waiting
 
     assert asyncio.run(run()) is None
 

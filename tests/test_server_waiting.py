@@ -1,4 +1,4 @@
-"""An answer that would be unfinished waits for a while; all others are given at once."""
+"""Answers that wait for verdicts, and answers that must not wait."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from language_client import ROUGH, PlainClient
 from lsprotocol import types
 from test_server_order import CANCELLED
-from test_server_races import session_of
+from test_server_races import Silent, session_of
 
-from lawdsl.server import inlay_hints as hints_module, reading_features
+from lawdsl.server import inlay_hints as hints_module
 from lawdsl.server.inlay_hints import inlay_hints
+from lawdsl.server.open_documents import OpenDocuments
 from lawdsl.server.reading_features import COMPUTING, hover_at
 from lawdsl.server.session import LARGE, Session
 
@@ -78,7 +79,7 @@ def test_hints_wait_for_verdicts_where_the_editor_does_not_ask_again(
 def test_after_an_edit_hints_are_those_of_the_text_after_it(old_client: PlainClient, folder: Path):
     """Also those that were asked for before it: Helix would show them beside the text after it."""
     path = folder / "edited.law"
-    old_client.open(path, ROUGH)
+    old_client.open(path, ROUGH.replace("L = E", "L = 5*E"))  # whose verdicts are not known yet
     ask_for_hints(old_client, path, "before")
     old_client.change(path, 2, {"text": ROUGH.replace("L = E", "L = 2*E")})
     ask_for_hints(old_client, path, "after")
@@ -131,7 +132,9 @@ def undecided(folder: Path) -> tuple[Session, str]:
     uri = (folder / "rough.law").as_uri()
     session = session_of(folder, (uri, ROUGH))
 
-    async def ask_worker(kind: str, arguments: dict[str, Any]) -> None:
+    async def ask_worker(
+        kind: str, arguments: dict[str, Any], until_edit_of: str | None = None
+    ) -> None:
         await asyncio.Event().wait()
 
     session.ask_worker = ask_worker  # type: ignore[method-assign]
@@ -156,57 +159,70 @@ def test_hints_do_not_wait_longer_than_the_limit(tmp_path: Path, monkeypatch: py
 # Hovers
 
 
-def test_the_first_hover_has_the_derivative(old_client: PlainClient, folder: Path):
-    path = folder / "hovered.law"
-    text = ROUGH.replace("L = E", "L = 11*E")
-    old_client.open(path, text)
-    assert "deciding" not in old_client.hints(path)  # the worker has started
-    for name, derivative in (("N > 0", "∂L/∂N = -A*k/N^(k + 1)"), ("E > 0", "∂L/∂E = 11")):
-        answer = old_client.request("textDocument/hover", place(path, text, name))
-        assert derivative in answer["contents"]["value"]
-
-
-def test_a_hover_on_a_claim_waits_for_its_verdict(old_client: PlainClient, folder: Path):
-    path = folder / "claimed.law"
-    old_client.open(path, ROUGH)
-    old_client.hints(path)
-    text = ROUGH.replace("L = E", "L = 13 + E").replace("L > 10", "L >  10")
-    old_client.change(path, 2, {"text": text})
-    for by in (10, 11, 12):  # the relation, and the spaces behind it
-        answer = old_client.request("textDocument/hover", place(path, text, "require L > ", by))
-        assert "verdict: proved" in answer["contents"]["value"]
-
-
-async def timed(session: Session, uri: str, line: int, column: int) -> tuple[float, str]:
-    """How long a hover takes (s), and what it shows."""
+async def hovered(session: Session, uri: str, line: int, column: int) -> str:
+    """What a hover shows."""
     params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, column))
-    began = time.monotonic()
-    answer = await hover_at(session, params)
+    answer = await asyncio.wait_for(hover_at(session, params), 5.0)
     assert answer is not None and isinstance(answer.contents, types.MarkupContent)
-    return time.monotonic() - began, answer.contents.value
+    return answer.contents.value
 
 
-def test_a_hover_waits_no_longer_than_the_limit_and_then_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(reading_features, "HOVER_SECONDS", 0.2)
-
+def test_a_hover_does_not_wait_and_says_what_is_missing(tmp_path: Path):
     async def run() -> None:
         session, uri = undecided(tmp_path)
-        seconds, shown = await timed(session, uri, 1, 10)
-        assert 0.2 <= seconds < 5.0 and shown.endswith(COMPUTING) and "variable N" in shown
-        seconds, shown = await timed(session, uri, 8, 10)
-        assert 0.2 <= seconds < 5.0 and "verdict\\: deciding" in shown
-        # nothing is missing in what is known of a keyword
-        monkeypatch.setattr(reading_features, "HOVER_SECONDS", 60.0)
-        seconds, shown = await timed(session, uri, 1, 2)
-        assert seconds < 5.0 and "variable" in shown
-        # after an edit nobody reads about the text before it
-        waiting = asyncio.create_task(timed(session, uri, 1, 10))
-        await asyncio.sleep(0.05)
-        session.changed(uri, 2, [types.TextDocumentContentChangeWholeDocument(f"{ROUGH}# more\n")])
-        seconds, shown = await waiting
-        assert seconds < 5.0 and "variable N" in shown
+        shown = await hovered(session, uri, 1, 10)
+        assert shown.endswith(COMPUTING) and "variable N" in shown
+        for column in (10, 11, 12):  # the relation, and what is around it
+            assert "verdict\\: deciding" in await hovered(session, uri, 8, column)
+
+    asyncio.run(run())
+
+
+def test_derivatives_are_computed_before_a_hover_needs_them(tmp_path: Path):
+    async def run() -> None:
+        session = Session(Silent(), OpenDocuments(tmp_path), markdown=True)
+        uri = (tmp_path / "rough.law").as_uri()
+        session.opened(uri, 1, ROUGH)
+        for version in (1, 2):
+            document = await session.once_read(uri)
+            assert document is not None
+            async with asyncio.timeout(60):
+                while len(session.derivatives.of(document)) < 4:
+                    await asyncio.sleep(0.01)
+            assert f"∂L/∂E = {version}" in await hovered(session, uri, 2, 10)
+            assert "∂L/∂N = -A*k/N^(k + 1)" in await hovered(session, uri, 1, 10)
+            whole = types.TextDocumentContentChangeWholeDocument(ROUGH.replace("L = E", "L = 2*E"))
+            session.changed(uri, 2, [whole])
+        process = session.worker.process
+        assert process is not None
+        session.end()
+        await process.wait()
+        await asyncio.sleep(0)  # the transport of its output is closed
+
+    asyncio.run(run())
+
+
+def test_an_edit_ends_the_computation_of_derivatives(tmp_path: Path):
+    async def run() -> None:
+        session, uri = undecided(tmp_path)
+        names: list[str] = []
+
+        async def ask_worker(
+            kind: str, arguments: dict[str, Any], until_edit_of: str | None = None
+        ) -> dict[str, Any]:
+            assert until_edit_of == uri
+            names.append(arguments["of"])
+            session.changed(uri, 2, [types.TextDocumentContentChangeWholeDocument("law other\n")])
+            return {"text": "", "latex": ""}
+
+        session.ask_worker = ask_worker  # type: ignore[method-assign]
+        document = session.current(uri)
+        assert document is not None
+        current = session.documents.by_uri[uri]
+        await session.derivatives.compute_all(
+            session, document, uri, lambda: current.document is document and not current.stale
+        )
+        assert names == ["N"]
 
     asyncio.run(run())
 

@@ -33,6 +33,7 @@ from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict
 
 MAX_FORMULA = 1500  # characters of a formula that is shown
+WITH_DERIVATIVE = ("variable", "parameter", "let")  # with respect to these a law has derivatives
 STEP = re.compile(r"\bstep\(")
 OF_CLAIMS = ("keyword", "symbol", "verdict", "number")
 """The words of a claim that are shown with its verdict even if something else is known of them."""
@@ -93,13 +94,11 @@ class Hover:
         span: the place of the word.
         blocks: what is shown, from top to bottom.
         derivative_of: a name whose derivative is not known yet, and would be shown; empty for none.
-        claim: the words of the `require` line whose verdict is shown; empty for none.
     """
 
     span: Span
     blocks: tuple[Block, ...]
     derivative_of: str = ""
-    claim: str = ""
 
 
 def file_of(document: Document) -> File:
@@ -130,7 +129,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     if word is None:  # between two words
         if claim is None or not (verdict := tuple(_about_claim(claim, known))):
             return None
-        return Hover(claim.span, verdict, claim=claim.words)
+        return Hover(claim.span, verdict)
     target = files.resolve(word, file)
     if target is not None:
         target = own_equation(target, file)
@@ -142,7 +141,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     elif target is not None:
         blocks = list(_about_name(target, file, files))
         blocks += _about_value(target, document, files)
-        if file.section == "law" and target.kind in ("variable", "parameter", "let"):
+        if file.section == "law" and target.kind in WITH_DERIVATIVE:
             derivative = known.derivatives.get(target.name)
             blocks += _about_derivative(derivative) if derivative else ()
             derivative_of = "" if derivative else target.name
@@ -160,7 +159,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
             blocks.append(Block("text", f"{d.code}, {message.title}: {message.meaning}"))
     if not blocks:
         return None
-    return Hover(word.span, tuple(blocks), derivative_of, claim.words if claim is not None else "")
+    return Hover(word.span, tuple(blocks), derivative_of)
 
 
 def _about_word(word: Word, file: File) -> Iterator[Block]:

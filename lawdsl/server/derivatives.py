@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lawdsl.editing.claims import law_key
 from lawdsl.editing.document import Document
-from lawdsl.editing.hover import Derivative
-from lawdsl.server.progress import Progress
+from lawdsl.editing.hover import WITH_DERIVATIVE, Derivative
 
 MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are cached
 
@@ -18,12 +18,12 @@ MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are cached
 class Connection(Protocol):
     """What is used of a session."""
 
-    progress: Progress
-
     def request_for(self, read: Document) -> dict[str, Any]:
         """What the tasks of the worker need of a document."""
 
-    async def ask_worker(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    async def ask_worker(
+        self, kind: str, arguments: dict[str, Any], until_edit_of: str | None = None
+    ) -> dict[str, Any] | None:
         """The answer of the worker; None if it has none."""
 
 
@@ -37,7 +37,7 @@ class Derivatives:
     """
 
     laws: OrderedDict[str, dict[str, Derivative | None]] = field(default_factory=OrderedDict)
-    computing: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    computing: dict[tuple[str, str], asyncio.Task[bool]] = field(default_factory=dict)
 
     def of(self, document: Document) -> dict[str, Derivative | None]:
         """The derivatives of a law that are known; none of a text with errors.
@@ -63,9 +63,8 @@ class Derivatives:
         if name in self.laws.get(key, {}) or (key, name) in self.computing:
             return
 
-        def ended(task: asyncio.Task[None]) -> None:
+        def ended(task: asyncio.Task[bool]) -> None:
             del self.computing[key, name]
-            session.progress.notify()
 
         task = asyncio.get_running_loop().create_task(self._compute(session, document, key, name))
         self.computing[key, name] = task
@@ -81,14 +80,47 @@ class Derivatives:
         law = document.declarations
         return law is not None and (law_key(law, document), name) in self.computing
 
-    async def _compute(self, session: Connection, document: Document, key: str, name: str) -> None:
+    async def compute_all(
+        self, session: Connection, document: Document, uri: str, is_current: Callable[[], bool]
+    ) -> None:
+        """Compute the derivatives that hovers show, one after the other, so that other tasks come between.
+
+        Args:
+            session: the connection.
+            document: a law without errors.
+            uri: its address; an edit of it ends the computation.
+            is_current: whether the document is still that of the editor.
+        """
+        law = document.declarations
+        assert law is not None
+        key = law_key(law, document)
+        for symbol in law.symbols.values():
+            if symbol.kind not in WITH_DERIVATIVE or symbol.name in self.laws.get(key, {}):
+                continue
+            if (key, symbol.name) in self.computing:
+                continue
+            if not is_current() or not await self._compute(
+                session, document, key, symbol.name, uri
+            ):
+                return
+
+    async def _compute(
+        self,
+        session: Connection,
+        document: Document,
+        key: str,
+        name: str,
+        until_edit_of: str | None = None,
+    ) -> bool:
+        """Have the worker compute a derivative, and record it; False if the worker has no answer."""
         request = {**session.request_for(document), "of": name}
-        answer = await session.ask_worker("derivative", request)
+        answer = await session.ask_worker("derivative", request, until_edit_of)
         if answer is None:
-            return
+            return False
         known = self.laws.setdefault(key, {})
         self.laws.move_to_end(key)
         while len(self.laws) > MAX_LAWS:
             self.laws.popitem(last=False)
         text = answer.get("text")
         known[name] = Derivative(name, text, answer["latex"]) if text else None
+        return True

@@ -1,4 +1,4 @@
-"""Answers that wait for a while: for the verdict on a claim, or a derivative, which another process computes."""
+"""Answers that wait for a while for verdicts on claims, which another process decides."""
 
 from __future__ import annotations
 

@@ -21,14 +21,6 @@ from lawdsl.server.workspace import files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
 COMPUTING = "its derivative is being computed"
-HOVER_SECONDS = 0.5
-"""How long a hover waits for the derivative or the verdict that it would show.
-
-An editor asks once and shows one answer, until the cursor moves: an unfinished answer is never completed. Most
-derivatives take the worker less than 0.2 s. Beyond half a second a user who wanted to see the
-declaration is waiting for what they did not ask for, and the answer says what is missing. An answer of which
-nothing is missing does not wait.
-"""
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
     "function": types.CompletionItemKind.Function,
@@ -53,6 +45,8 @@ async def hover_at(
 ) -> types.Hover | None:
     """What is known about a word.
 
+    It does not wait for what the worker has not computed yet: an editor shows a hover at once or too late.
+
     Args:
         session: the connection.
         document: the document.
@@ -60,28 +54,12 @@ async def hover_at(
         params: the parameters of the request.
     """
     uri = params.text_document.uri
-    opened = session.documents.by_uri[uri]
     answer = _hover(session, uri, document, offset)
     if answer is None:
         return None
-    name, claim = answer.derivative_of, answer.claim
+    name = answer.derivative_of
     if name:
         session.derivatives.request(session, document, name)
-
-    def is_complete() -> bool:
-        if session.documents.by_uri.get(uri) is not opened or opened.document is not document:
-            return True  # closed or edited: nobody reads about the text before
-        if name and session.derivatives.is_computing(document, name):
-            return False
-        claims = opened.claims
-        return not (claim and claims.deciding) or claims.of_line(claim)[1]
-
-    if not is_complete():
-        await session.progress.wait(is_complete, HOVER_SECONDS)
-        if session.documents.by_uri.get(uri) is not opened:
-            return None
-        if opened.document is document:
-            answer = _hover(session, uri, document, offset) or answer
     blocks = answer.blocks
     if name and session.derivatives.is_computing(document, name):
         blocks = (*blocks, Block("text", COMPUTING))

@@ -34,6 +34,7 @@ LARGE = 30_000  # characters of a text that is read in a thread, after a longer 
 LARGE_DELAY = 0.3  # s
 DEPENDENT_DELAY = 0.2  # s after an edit, until documents that depend on it are read
 DECIDE_DELAY = 0.25  # s after an edit, until claims are decided
+DERIVATIVE_DELAY = 0.3  # s after an edit, until derivatives are computed: claims come first
 HINT_DELAY = 0.05  # s in which several verdicts are shown together
 CLAIM_SECONDS = 1.0  # CPU time for one claim, as `lawdsl check` allows
 
@@ -60,13 +61,14 @@ class Session:
         memory: verdicts of earlier versions.
         worker: the process that decides claims.
         waiting: addresses of the documents whose claims are to be decided, the next one first.
-        deciding: the address of the one whose claims are being decided.
+        deciding: the address of the one for which the worker works until it is edited: it decides claims
+            or computes derivatives.
         limits: CPU time (s) for one claim, and for all of a law.
         versioned_edits: whether the editor understands edits of a version of a document.
         markdown: whether it shows Markdown beside words.
         snippets: whether it fills in the places of snippets.
         refreshes_hints: whether it requests hints again when it is asked to.
-        progress: wakes the requests that wait for a verdict or a derivative.
+        progress: wakes the requests that wait for a verdict.
         derivatives: of laws, for hovers.
         over: whether the connection is at its end.
     """
@@ -110,7 +112,7 @@ class Session:
         """The editor closed a document; its messages are removed, and its file counts again."""
         document = self.documents.close(uri)
         self.waiting.pop(uri, None)
-        for kind in ("read", "claims", "decide"):
+        for kind in ("read", "claims", "decide", "derivatives"):
             self._stop(kind, uri)
         if self.deciding == uri:
             self.worker.cancel()
@@ -167,7 +169,8 @@ class Session:
         return document.positions(self.documents.encoding)
 
     def _edited(self, document: OpenDocument) -> None:
-        self._stop("decide", document.uri)
+        for kind in ("decide", "derivatives"):
+            self._stop(kind, document.uri)
         self.waiting.pop(document.uri, None)
         if self.deciding == document.uri:
             self.worker.cancel()
@@ -206,6 +209,7 @@ class Session:
         """
         self.publish(document)
         self._later("claims", document.uri, 0.0, self._update_claims, document)
+        self._later("derivatives", document.uri, DERIVATIVE_DELAY, self._prepare_hovers, document)
         if not dependent:
             again = self._read_dependents
             self._later("dependents", document.uri, DEPENDENT_DELAY, again, document)
@@ -289,7 +293,22 @@ class Session:
                 if self.claims(uri).deciding:
                     await self._decide_now(document, document.document)
 
-    async def ask_worker(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    def _prepare_hovers(self, document: OpenDocument) -> None:
+        """Compute derivatives before a hover needs them, which then does not wait."""
+        read = document.document
+        if read is None or read.declarations is None:
+            return
+
+        def is_current() -> bool:
+            opened = self.documents.by_uri.get(document.uri)
+            same = opened is document and document.document is read and not document.stale
+            return same and not self.over
+
+        self._spawn(self.derivatives.compute_all(self, read, document.uri, is_current))
+
+    async def ask_worker(
+        self, kind: str, arguments: dict[str, Any], until_edit_of: str | None = None
+    ) -> dict[str, Any] | None:
         """The answer of the worker to a request; None if it has none.
 
         What is being decided at the moment comes first.
@@ -297,12 +316,16 @@ class Session:
         Args:
             kind: a key of `lawdsl.server.tasks.TASKS`.
             arguments: plain data.
+            until_edit_of: the address of a document; its next edit cancels the request.
         """
         async with self._worker_turn:
+            self.deciding = until_edit_of
             try:
                 answer = await self.worker.ask(kind, arguments, lambda part: None)
             except WorkerLost:
                 return None
+            finally:
+                self.deciding = None
         if "fault" in answer:
             log.error("%s: %s", kind, answer["fault"])
         return None if "fault" in answer or "cancelled" in answer else answer
