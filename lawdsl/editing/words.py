@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Span, Text
+from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
+from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.document import tokens_of_text
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.edited_tokens import edited_lines
+from lawdsl.language.edited_tokens import MAX_CHARACTERS, edited_lines
 from lawdsl.language.keywords import (
     AGGREGATES,
     CONSTANTS,
@@ -26,9 +27,9 @@ from lawdsl.language.keywords import (
 from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.parser import with_types
 from lawdsl.language.size_limits import MAX_BYTES
-from lawdsl.language.tokens import tokens_of
 
 MAX_REMEMBERED = 1000  # characters of a line whose words are cached
+MAX_LINE_CHARACTERS = 200_000  # of all these lines together
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
 OPENING = ("LPAR", "LSQB", "LBRACE")
 CLOSING = ("RPAR", "RSQB", "RBRACE")
@@ -52,7 +53,7 @@ SYMBOLS = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Word:
     """A word of a line.
 
@@ -152,7 +153,10 @@ class Words:
         return touching[0] if touching else None
 
 
-@lru_cache(maxsize=64)
+_WORDS: RecentTexts[Words] = RecentTexts(MAX_CHARACTERS)
+_LINES: RecentTexts[Line] = RecentTexts(MAX_LINE_CHARACTERS)
+
+
 def words_of(text: str) -> Words:
     """The words of a text, which may have any mistakes; none of one beyond the limits on size.
 
@@ -161,6 +165,10 @@ def words_of(text: str) -> Words:
     """
     if len(text) > MAX_BYTES:
         return Words((), ())
+    return _WORDS.get(text, lambda: _words_of(text))
+
+
+def _words_of(text: str) -> Words:
     tokens = tokens_of_text(text)
     comments = tuple(
         Word(span_of(t), str(t.value), "comment") for t in tokens if t.type == "COMMENT"
@@ -172,7 +180,9 @@ def words_of(text: str) -> Words:
         span = span_of(line.tokens)
         short = span.end - span.start <= MAX_REMEMBERED
         if short and all(token.type != "ILLEGAL" for token in line.tokens):
-            by_itself = _line_of(text[span.start : span.end])
+            # an edit leaves most lines as they are: their words are known
+            own = text[span.start : span.end]
+            by_itself = _LINES.get(own, partial(_line_by_itself, line.tokens))
             words = by_itself.by_itself
             lines.append(Line(by_itself.keyword, words, span, span.start, len(lines)))
         else:
@@ -180,11 +190,12 @@ def words_of(text: str) -> Words:
     return Words(tuple(lines), comments)
 
 
-@lru_cache(maxsize=2048)
-def _line_of(text: str) -> Line:
-    """The words of a line by itself: an edit leaves most lines as they are."""
-    tokens = tokens_of(Text("", text))[0]
-    return words_of_line([t for t in tokens if t.type not in ("COMMENT", "NEWLINE")])
+def _line_by_itself(tokens: Sequence[Token]) -> Line:
+    """The words of a line as if a text began with it."""
+    line = words_of_line(tokens)
+    start, end = line.span.start, line.span.end
+    words = Line(line.keyword, line.by_itself, line.span, -start).words
+    return Line(line.keyword, words, Span(0, end - start))
 
 
 def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:
