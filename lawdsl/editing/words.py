@@ -92,14 +92,14 @@ class Line:
 
     Attributes:
         keyword: what begins it: `variable`, `output` for an equation.
-        by_itself: its words as if a text began with it, or with places in the text, for `by` 0.
+        as_read: its words, where the same line was read first: there or in another text.
         span: from its first to its last word.
-        by: how many characters of the text stand before it.
+        by: how many characters further on it stands in this text.
         number: its number.
     """
 
     keyword: str
-    by_itself: tuple[Word, ...]
+    as_read: tuple[Word, ...]
     span: Span
     by: int = 0
     number: int = 0
@@ -107,12 +107,22 @@ class Line:
     @cached_property
     def words(self) -> tuple[Word, ...]:
         """Its words in their order, without comments; most answers need those of few lines."""
-        return tuple(self._placed(word) for word in self.by_itself)
+        if self.by == 0 and self.as_read[0].line == self.number:
+            return self.as_read
+        return tuple(self._placed(word) for word in self.as_read)
+
+    def called(self, name: str) -> Iterator[Word]:
+        """The words of a name.
+
+        Args:
+            name: the name, or a label without quotes.
+        """
+        return (self._placed(word) for word in self.as_read if word.name == name)
 
     @property
     def declaring(self) -> Iterator[Word]:
         """The words that declare something."""
-        return (self._placed(word) for word in self.by_itself if word.declares)
+        return (self._placed(word) for word in self.as_read if word.declares)
 
     def _placed(self, word: Word) -> Word:
         start, end = word.span.start + self.by, word.span.end + self.by
@@ -143,6 +153,15 @@ class Words:
     def __iter__(self) -> Iterator[Word]:
         for line in self.lines:
             yield from line.words
+
+    def called(self, name: str) -> Iterator[Word]:
+        """The words of a name.
+
+        Args:
+            name: the name, or a label without quotes.
+        """
+        for line in self.lines:
+            yield from line.called(name)
 
     def at(self, offset: int) -> Word | None:
         """The word or comment that an offset is in or at the end of; a name before a symbol."""
@@ -182,20 +201,12 @@ def _words_of(text: str) -> Words:
         if short and all(token.type != "ILLEGAL" for token in line.tokens):
             # an edit leaves most lines as they are: their words are known
             own = text[span.start : span.end]
-            by_itself = _LINES.get(own, partial(_line_by_itself, line.tokens))
-            words = by_itself.by_itself
-            lines.append(Line(by_itself.keyword, words, span, span.start, len(lines)))
+            known = _LINES.get(own, partial(words_of_line, line.tokens, len(lines)))
+            by = span.start - known.span.start
+            lines.append(Line(known.keyword, known.as_read, span, by, len(lines)))
         else:
             lines.append(words_of_line(line.tokens, len(lines)))
     return Words(tuple(lines), comments)
-
-
-def _line_by_itself(tokens: Sequence[Token]) -> Line:
-    """The words of a line as if a text began with it."""
-    line = words_of_line(tokens)
-    start, end = line.span.start, line.span.end
-    words = Line(line.keyword, line.by_itself, line.span, -start).words
-    return Line(line.keyword, words, Span(0, end - start))
 
 
 def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:
