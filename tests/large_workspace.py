@@ -53,9 +53,7 @@ def write_workspace(folder: Path, files: int = 500, others: int = 20_000, seed: 
         path = folder / f"{name}.law"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    (folder / "huge.law").write_text(
-        "law huge\n" + "# N and E\n" * (HUGE // 10), encoding="utf-8"
-    )
+    (folder / "huge.law").write_text("law huge\n" + "# N and E\n" * (HUGE // 10), encoding="utf-8")
     for number in range(0, others, 100):
         path = folder / "runs" / f"group{number // 2000:02}" / f"run{number:05}"
         path.mkdir(parents=True)
@@ -89,7 +87,9 @@ def team_texts(team: int, chosen: random.Random) -> dict[str, str]:
     for number in range(5):
         texts[f"alone{number}"] = BASE.format(team=team).replace("law base", f"law alone{number}")
     for number in range(3):
-        texts[f"broken{number}"] = f"law broken{number}\nextends base\nL = base + (N*\nrequire E >\n"
+        texts[f"broken{number}"] = (
+            f"law broken{number}\nextends base\nL = base + (N*\nrequire E >\n"
+        )
     for number in range(2):
         law = _built(f"long{number}", "base", "b", chosen)
         terms = "".join(f"parameter p{k} > 0\n" for k in range(40))
@@ -110,7 +110,9 @@ def together(texts: Mapping[str, str]) -> str:
     names = [n for n, text in texts.items() if text.startswith("law") and "broken" not in n]
     uses = "".join(f"uses      m{k} : {name}\n" for k, name in enumerate(names))
     total = " + ".join(f"m{k}(N, D)" for k in range(len(names)))
-    return f"question together\n{uses}choose    N, D > 0\n\nminimize  {total}\nsubject to N*D = 1e20\n"
+    return (
+        f"question together\n{uses}choose    N, D > 0\n\nminimize  {total}\nsubject to N*D = 1e20\n"
+    )
 
 
 def across(chosen: random.Random) -> dict[str, str]:

@@ -33,6 +33,8 @@ class Silent:
 
     def refresh_hints(self) -> None: ...
 
+    def warn(self, message: str) -> None: ...
+
 
 def whole(text: str) -> list[types.TextDocumentContentChangeEvent]:
     return [types.TextDocumentContentChangeWholeDocument(text)]

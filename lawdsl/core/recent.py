@@ -58,7 +58,9 @@ class RecentTexts(Generic[Value]):
         max_characters: of all texts together whose values are kept.
     """
 
-    PER_TEXT = 100  # characters that a text counts for besides its own: an empty one has a value, too
+    PER_TEXT = (
+        100  # characters that a text counts for besides its own: an empty one has a value, too
+    )
 
     def __init__(self, max_characters: int) -> None:
         self.max_characters = max_characters

@@ -38,6 +38,37 @@ def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[
         yield from _shipped(kind)
 
 
+def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:
+    """The `.law` files that may name a file: names lead from a folder downwards, so that they are in its
+    own folder or in one that contains that.
+
+    Args:
+        path: the file, with symbolic links resolved.
+        folder: the last of the folders, the outermost; only the file's own if it is not in this one.
+
+    Yields:
+        Their paths, those of a folder by name; a symbolic link only to a file in the outermost folder.
+    """
+    root = folder.resolve()
+    root = root if path.is_relative_to(root) else path.parent
+    for current in path.parents:
+        yield from _files_in(current, root)
+        if current == root:
+            return
+
+
+def _files_in(folder: Path, root: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(".law"))
+    except OSError:  # a folder that was removed, or may not be looked into
+        return
+    for name, linked in found:
+        path = folder / name
+        if not linked or path.resolve().is_relative_to(root):
+            yield path
+
+
 def files_below(folder: Path, most: int) -> list[Path]:
     """The `.law` files of a folder and the folders in it, without hidden ones, by name.
 

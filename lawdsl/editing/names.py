@@ -11,8 +11,8 @@ from pathlib import Path
 from lawdsl.core.diagnostics import LawdslError, Span
 from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.words import Word, Words, header_of, words_of
-from lawdsl.language.keywords import section_of_text
 from lawdsl.language.edited_tokens import MAX_CHARACTERS
+from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import OpenFiles, file_named, shipped_folder
 
 MAX_EXTENDED = 20  # laws, each extending the next

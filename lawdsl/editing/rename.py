@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lawdsl.core.diagnostics import Edit
+from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place, references
 from lawdsl.editing.words import Word
@@ -97,6 +97,7 @@ def rename(
     places = list(references(target, among, files))
     _check_others(target, among, files)
     _check_free(target, ascii_name(new), among, files)
+    _check_arguments(target, ascii_name(new), among, files)
     edits: dict[Path, list[Edit]] = {}
     for place in places:
         text = _replacement(place, target, new, files)
@@ -148,10 +149,31 @@ def _check_free(target: Target, new: str, among: Iterable[File], files: Files) -
             continue  # an argument of a call: the names of this file are others
         taken = files.declaration(new, file)
         if taken is not None:
-            raise RenameRefused(f"`{new}` is {a(taken.kind)} already, in {taken.file.path.name}")
-        for word in file.words:
-            if word.text == new and word.role in ("name", "subscript", "set", "label"):
-                raise RenameRefused(f"`{new}` is in use already, in {file.path.name}")
+            where = _where(taken.file, taken.span)
+            raise RenameRefused(f"`{new}` is {a(taken.kind)} already, in {where}")
+        for word in file.words.called(new) if file.may_mention(new) else ():
+            if word.role in ("name", "subscript", "set", "label"):
+                where = _where(file, word.span)
+                raise RenameRefused(f"`{new}` is in use already, in {where}")
+
+
+def _check_arguments(target: Target, new: str, among: Iterable[File], files: Files) -> None:
+    """Refuse a name that a call gives to the law already, which has no such variable as yet."""
+    for file in among:
+        if not file.may_mention(new):
+            continue
+        for word in file.words.called(new):
+            if word.role != "argument" and not word.alone:
+                continue
+            called = files.called(word.of, file)
+            declared = files.declaration(target.name, called) if called is not None else None
+            if declared is not None and declared.key == target.key:
+                where = _where(file, word.span)
+                raise RenameRefused(f"`{new}` is in use already, in {where}")
+
+
+def _where(file: File, span: Span) -> str:
+    return f"{file.path.name}, line {file.text.count(chr(10), 0, span.start) + 1}"
 
 
 def _replacement(place: Place, target: Target, new: str, files: Files) -> str:

@@ -65,9 +65,7 @@ def edited_lines(text: str) -> tuple[LogicalLine, ...]:
     Args:
         text: the text, without a byte order mark.
     """
-    return _LOGICAL_LINES.get(
-        text, lambda: tuple(logical_lines(edited_tokens(Text("", text))[0]))
-    )
+    return _LOGICAL_LINES.get(text, lambda: tuple(logical_lines(edited_tokens(Text("", text))[0])))
 
 
 def _tokens(text: str) -> _Tokens | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
@@ -11,11 +9,10 @@ from lawdsl.editing.completion import completions
 from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
-from lawdsl.editing.names import File
 from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import files_of, location, locations, search
+from lawdsl.server.workspace import Searched, files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
 WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
@@ -185,12 +182,13 @@ def definition_of(session: Session, params: types.DefinitionParams) -> types.Loc
 async def references_to(
     session: Session, params: types.ReferenceParams
 ) -> list[types.Location] | None:
-    """The mentions of what the word at a place names, in all files.
+    """The mentions of what the word at a place names, in all files; a warning if some were not searched.
 
     Args:
         session: the connection.
         params: the place, and whether the declaration is listed.
     """
+    await session.once_read(params.text_document.uri)
     at = place(session, params.text_document.uri, params.position)
     if at is None:
         return None
@@ -199,11 +197,12 @@ async def references_to(
     if target is None:
         return None
 
-    def mentions(searched: Iterator[File]) -> list[Place]:
-        among = {file.path: file for file in (*searched, target.file)}
-        return list(references(target, among.values(), files))
+    def mentions(searched: Searched) -> list[Place]:
+        return list(references(target, searched, files))
 
-    places = await search(session, files, mentions)
+    places, missing = await search(session, files, target, mentions)
+    if missing:
+        session.client.warn(f"not all references to {target.name} are listed: {missing}")
     with_declaration = params.context.include_declaration
     return await locations(session, (p for p in places if with_declaration or not p.declares))
 
