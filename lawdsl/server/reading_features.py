@@ -202,7 +202,7 @@ async def references_to(
 
     places, missing = await search(session, files, target, mentions)
     if missing:
-        session.client.warn(f"not all references to {target.name} are listed: {missing}")
+        session.client.warn(f"not all references to `{target.name}` are listed: {missing}")
     with_declaration = params.context.include_declaration
     return await locations(session, (p for p in places if with_declaration or not p.declares))
 

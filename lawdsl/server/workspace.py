@@ -28,6 +28,7 @@ from lawdsl.server.session import Session
 MAX_FILES = 5_000  # in which mentions are searched for
 MAX_CHARACTERS = 16_000_000  # of all these files together
 SEARCH_SECONDS = 20.0  # for a search in them
+LAST_SECONDS = 20.0  # more, for what follows from them
 MAX_BELOW = 500  # files of the folder in which mentions of a shipped law are searched for
 T = TypeVar("T")
 
@@ -139,10 +140,10 @@ async def search(
     over, until = threading.Event(), time.monotonic() + SEARCH_SECONDS
     searched = Searched(target, opened, session.documents.folder, files, over, until)
     try:
-        # the files end in time; the rest is for the last one
-        result = await asyncio.wait_for(asyncio.to_thread(work, searched), 2 * SEARCH_SECONDS)
+        limit = SEARCH_SECONDS + LAST_SECONDS
+        result = await asyncio.wait_for(asyncio.to_thread(work, searched), limit)
     except TimeoutError:
-        raise Refused(f"the files take more than {SEARCH_SECONDS:g} s") from None
+        raise Refused(f"the answer takes more than {limit:g} s") from None
     finally:
         over.set()  # a thread for which nobody waits ends at its next file
     if before != texts_of(session):
