@@ -11,7 +11,8 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-TEAM = 64  # files of a folder
+TEAM = 64  # files of a folder by default
+TOGETHER = 55  # laws that one question uses
 CHAIN = 10  # laws each built on the one before
 LONG = 200  # lines
 ACROSS = 5  # laws built on one in another folder
@@ -30,13 +31,16 @@ require   ∂L/∂N < 0
 """
 
 
-def write_workspace(folder: Path, files: int = 500, others: int = 20_000, seed: int = 1) -> Path:
+def write_workspace(
+    folder: Path, files: int = 500, others: int = 20_000, team: int = TEAM, seed: int = 1
+) -> Path:
     """Write a workspace.
 
     Args:
         folder: where to; it must be empty.
         files: how many `.law` files, of which one is too large to be read.
         others: how many files of other kinds, 100 in a folder, with a symbolic link back to the workspace.
+        team: how many files are in the folder of a team.
         seed: the texts follow from it.
 
     Returns:
@@ -44,11 +48,11 @@ def write_workspace(folder: Path, files: int = 500, others: int = 20_000, seed: 
     """
     chosen = random.Random(seed)
     texts = across(chosen)
-    for team in range(1 + files // TEAM):
-        named = team_texts(team, chosen)
-        if team == 0:
-            named["together"] = together(named)
-        texts |= {f"team{team:03}/{name}": text for name, text in named.items()}
+    for number in range(1 + files // team):
+        named = team_texts(number, team, chosen)
+        if number == 0:
+            named = {"together": together(named), **named}
+        texts |= {f"team{number:03}/{name}": text for name, text in named.items()}
     for name, text in list(texts.items())[: files - 1]:
         path = folder / f"{name}.law"
         path.parent.mkdir(exist_ok=True)
@@ -64,11 +68,12 @@ def write_workspace(folder: Path, files: int = 500, others: int = 20_000, seed: 
     return folder / "team000" / "base.law"
 
 
-def team_texts(team: int, chosen: random.Random) -> dict[str, str]:
+def team_texts(team: int, files: int, chosen: random.Random) -> dict[str, str]:
     """Name -> text of the files of one team, the base first.
 
     Args:
         team: its number.
+        files: how many.
         chosen: what decides the details.
     """
     texts = {"base": BASE.format(team=team)}
@@ -95,19 +100,21 @@ def team_texts(team: int, chosen: random.Random) -> dict[str, str]:
         terms = "".join(f"parameter p{k} > 0\n" for k in range(40))
         claims = "".join(f"require   L + p{k % 40}*N > E - {k}\n" for k in range(LONG - 50))
         texts[f"long{number}"] = law + terms + claims
-    for number in range(TEAM - len(texts)):
+    for number in range(files - len(texts)):
         name = f"fan{number}"
         texts[name] = _built(name, "base", "f", chosen)
     return texts
 
 
 def together(texts: Mapping[str, str]) -> str:
-    """A question that uses all laws of a team, among them those that are built on each other.
+    """A question that uses the laws of a team, among them those that are built on each other.
 
     Args:
         texts: name -> text of the files of the team.
     """
-    names = [n for n, text in texts.items() if text.startswith("law") and "broken" not in n]
+    names = [n for n, text in texts.items() if text.startswith("law") and "broken" not in n][
+        :TOGETHER
+    ]
     uses = "".join(f"uses      m{k} : {name}\n" for k, name in enumerate(names))
     total = " + ".join(f"m{k}(N, D)" for k in range(len(names)))
     return (
