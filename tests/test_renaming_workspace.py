@@ -278,7 +278,7 @@ def test_a_read_only_file_is_not_edited(tmp_path: Path):
 @pytest.mark.parametrize(
     ("limit", "value", "says"),
     [
-        ("MAX_FILES", 60, "there are more than 60"),
+        ("MAX_FILES", 60, "there are more than 60 files"),
         ("MAX_CHARACTERS", 5_000, "they have more than 5,000 characters together"),
         ("SEARCH_SECONDS", 1e-9, "they take more than 1e-09 s"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,24 @@ def test_renaming_edits_no_file_outside_the_folder_and_each_inside_once(tmp_path
         assert sorted(uris or edit.changes or ()) == [uri, (inside / "built.law").as_uri()]
 
 
-def test_few_folders_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(law_names, "MAX_FOLDERS", 4)
+@pytest.mark.parametrize(
+    ("limit", "value", "folders", "says"),
+    [
+        ("folders", 4, ["f0", "f1", "f2"], "there are more than 4 folders"),
+        ("files", 2, ["f0", "f1"], "there are more than 2 files"),
+        ("depth", 0, [], "there are folders more than 0 deep"),
+        ("inside", 8, [], "contains more than 8 folders"),
+        ("files", 9, [f"f{k}" for k in range(9)], ""),
+    ],
+)
+def test_what_is_left_out_is_said(
+    tmp_path: Path, limit: str, value: int, folders: list[str], says: str
+):
     for number in range(9):
         (tmp_path / f"f{number}").mkdir()
         (tmp_path / f"f{number}" / "a.law").write_text(BASE, encoding="utf-8")
-    found = law_names.files_below(tmp_path, 100)
-    assert [path.parent.name for path in found] == ["f0", "f1", "f2"]
+    reach = replace(law_names.Reach(files=100, folders=100, depth=3, inside=100), **{limit: value})
+    found = law_names.files_below(tmp_path, reach)
+    assert [path.parent.name for path in found.paths] == folders
+    assert found.left_out.endswith(says)
+    assert bool(found.left_out) == bool(says)

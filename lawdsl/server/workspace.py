@@ -16,7 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException
 
 from lawdsl.core.diagnostics import LawdslError, Span
-from lawdsl.editing.law_names import files_below, files_that_may_name
+from lawdsl.editing.law_names import Reach, files_below, files_that_may_name
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
@@ -29,7 +29,7 @@ MAX_FILES = 5_000  # in which mentions are searched for
 MAX_CHARACTERS = 16_000_000  # of all these files together
 SEARCH_SECONDS = 20.0  # for a search in them
 LAST_SECONDS = 20.0  # more, for what follows from them
-MAX_BELOW = 500  # files of the folder in which mentions of a shipped law are searched for
+EVERYWHERE = Reach(files=MAX_FILES, folders=20_000, depth=20, inside=5_000)
 T = TypeVar("T")
 
 
@@ -101,15 +101,15 @@ class Searched:
             yield file
 
     def _paths(self) -> Iterator[Path]:
-        ships = self.target.file.ships
-        most = MAX_BELOW if ships else MAX_FILES
-        if ships:
-            paths: Iterable[Path] = files_below(self.folder.resolve(), most + 1)
-        else:
-            paths = files_that_may_name(self.target.file.path, self.folder)
+        if self.target.file.ships:
+            below = files_below(self.folder.resolve(), EVERYWHERE)
+            self.missing = below.left_out
+            yield from below.paths
+            return
+        paths = files_that_may_name(self.target.file.path, self.folder)
         for count, path in enumerate(paths):
-            if count == most:
-                self.missing = f"there are more than {most:,}"
+            if count == MAX_FILES:
+                self.missing = f"there are more than {MAX_FILES:,} files"
                 return
             yield path
 

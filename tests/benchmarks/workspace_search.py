@@ -33,7 +33,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language.library import read
 from lawdsl.language.tokens import tokens_of
 
-GOALS = {"references to N": 2.5, "references to alpha": 0.5, "rename E": 2.5, "definition": 0.1}
+GOALS = {"references to N": 3.0, "references to alpha": 0.5, "rename E": 2.5, "definition": 0.1}
 LONG_GOALS = {"references to N": 5.0, "rename N": 8.0}
 GROWTH = (
     1.5  # of an answer over the smallest and the largest workspace, divided by that of the texts
