@@ -12,7 +12,7 @@ from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
 from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import Searched, files_of, location, locations, search
+from lawdsl.server.workspace import Searched, files_of, location, locations, read_now, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
 WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
@@ -188,7 +188,7 @@ async def references_to(
         session: the connection.
         params: the place, and whether the declaration is listed.
     """
-    await session.once_read(params.text_document.uri)
+    await read_now(session, params.text_document.uri)
     at = place(session, params.text_document.uri, params.position)
     if at is None:
         return None

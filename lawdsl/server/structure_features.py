@@ -23,7 +23,7 @@ from lawdsl.language.library import read
 from lawdsl.server.conversions import range_of, text_edit
 from lawdsl.server.reading_features import place
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import Refused, Searched, files_of, search, uri_of
+from lawdsl.server.workspace import Refused, Searched, files_of, read_now, search, uri_of
 
 RENAME = types.RenameOptions(prepare_provider=True)
 LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
@@ -191,7 +191,7 @@ async def renamed(session: Session, params: types.RenameParams) -> types.Workspa
         Refused: the name cannot be changed, or not to this one, or not everywhere.
         JsonRpcContentModified: a file changed meanwhile.
     """
-    await session.once_read(params.text_document.uri)
+    await read_now(session, params.text_document.uri)
     at = place(session, params.text_document.uri, params.position)
     if at is None:
         return None
