@@ -321,3 +321,17 @@ def test_only_folders_whose_files_may_name_a_law_are_looked_into(tmp_path: Path)
             base,
             folder / "built.law",
         }
+
+
+def test_a_file_that_is_open_twice_is_edited_once(tmp_path: Path):
+    base, built, again = (tmp_path / f"{name}.law" for name in ("base", "built", "again"))
+    base.write_text(BASE, encoding="utf-8")
+    built.write_text(BUILT, encoding="utf-8")
+    again.symlink_to(built)
+    text = BUILT.replace("L > 1", "L > E")
+    session = session_in(tmp_path, {base: BASE, built: text, again: text})
+    changes = answer(session, base, "E").changes or {}
+    assert {uri: len(edits) for uri, edits in changes.items()} == {
+        base.as_uri(): 2,
+        built.as_uri(): 1,
+    }

@@ -23,7 +23,15 @@ from lawdsl.language.library import read
 from lawdsl.server.conversions import range_of, text_edit
 from lawdsl.server.reading_features import place
 from lawdsl.server.session import Session
-from lawdsl.server.workspace import Refused, Searched, files_of, read_now, search, uri_of
+from lawdsl.server.workspace import (
+    Refused,
+    Searched,
+    files_of,
+    read_now,
+    search,
+    texts_by_path,
+    uri_of,
+)
 
 RENAME = types.RenameOptions(prepare_provider=True)
 LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
@@ -201,7 +209,7 @@ async def renamed(session: Session, params: types.RenameParams) -> types.Workspa
         _, target = renamed_word(file_of(document), offset, files)
     except RenameRefused as refused:
         raise Refused(str(refused)) from None
-    current = CurrentTexts({d.path: d.text for d in session.documents.by_uri.values()})
+    current = CurrentTexts(texts_by_path(session))
     encoding = session.documents.encoding
 
     def edits_among(searched: Searched) -> list[tuple[Path, list[types.TextEdit]]]:

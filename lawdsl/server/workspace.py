@@ -148,8 +148,8 @@ async def search(
     """
     before = texts_of(session)
     opened = [
-        File(d.path, d.text.removeprefix(BYTE_ORDER_MARK), d.path.parent)
-        for d in session.documents.by_uri.values()
+        File(path, text.removeprefix(BYTE_ORDER_MARK), path.parent)
+        for path, text in texts_by_path(session).items()
     ]
     over, until = threading.Event(), time.monotonic() + SEARCH_SECONDS
     searched = Searched(target, opened, session.documents.folder, files, over, until)
@@ -168,6 +168,15 @@ async def search(
 def texts_of(session: Session) -> dict[str, str]:
     """Address -> text of the documents that are open, with byte order marks."""
     return {d.uri: d.text for d in session.documents.by_uri.values()}
+
+
+def texts_by_path(session: Session) -> dict[Path, str]:
+    """Path -> text of the documents that are open; of a file that is open twice, the first, as `uri_of`.
+
+    Args:
+        session: the connection.
+    """
+    return {d.path: d.text for d in reversed(session.documents.by_uri.values())}
 
 
 def uri_of(session: Session, path: Path) -> str:
