@@ -335,3 +335,19 @@ def test_a_file_that_is_open_twice_is_edited_once(tmp_path: Path):
         base.as_uri(): 2,
         built.as_uri(): 1,
     }
+
+
+def test_a_file_that_cannot_be_read_may_mention_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One that no command can read as a law, such as a folder or Latin-1, mentions nothing."""
+    base, built = tmp_path / "base.law", tmp_path / "built.law"
+    base.write_text(BASE, encoding="utf-8")
+    built.write_bytes(BUILT.replace("law", "# \xe9\nlaw").encode("latin-1"))
+    (tmp_path / "folder.law").mkdir()
+    session = session_in(tmp_path, {base: BASE})
+    assert list(answer(session, base, "E").changes or ()) == [base.as_uri()]
+    # for the superuser every file is readable, whatever its mode
+    monkeypatch.setattr(workspace.os, "access", lambda path, mode: path != built)
+    with pytest.raises(Refused, match=r"searched, built.law cannot be read: rename it by hand"):
+        answer(session, base, "E")
