@@ -114,20 +114,6 @@ class Searched:
             yield path
 
 
-async def read_now(session: Session, uri: str) -> None:
-    """Have a large document read as it is now; others are read when they are asked about.
-
-    Args:
-        session: the connection.
-        uri: its address.
-
-    Raises:
-        JsonRpcContentModified: it was edited meanwhile, so that the place of a request is another one.
-    """
-    if await session.once_read(uri) is None and uri in session.documents.by_uri:
-        raise JsonRpcContentModified("the document was edited while it was read")
-
-
 async def search(
     session: Session, files: Files, target: Target, work: Callable[[Searched], T]
 ) -> tuple[T, str]:
