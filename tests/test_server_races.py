@@ -34,6 +34,8 @@ class Silent:
 
     def refresh_hints(self) -> None: ...
 
+    def warn(self, message: str) -> None: ...
+
 
 def whole(text: str) -> list[types.TextDocumentContentChangeEvent]:
     """An edit that replaces the whole text."""

@@ -13,12 +13,15 @@ from functools import lru_cache
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.recent import RecentTexts
 from lawdsl.language import size_limits
 from lawdsl.language.characters import CONTROL
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.tokens import all_tokens, tokens_of, words_and_messages
 
 MAX_CACHED = 400  # characters of a line whose tokens are cached
+
+MAX_CHARACTERS = 200_000  # of all texts together whose tokens are cached
 
 Lexed = tuple[tuple[Token, ...], bool]
 """The tokens of a line without spaces, and whether there may be messages about characters."""
@@ -37,13 +40,17 @@ class _Tokens:
     doubtful: tuple[tuple[Token, ...], ...]
 
 
+_TOKENS: RecentTexts[_Tokens | None] = RecentTexts(MAX_CHARACTERS)
+_LOGICAL_LINES: RecentTexts[tuple[LogicalLine, ...]] = RecentTexts(MAX_CHARACTERS)
+
+
 def edited_tokens(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     """The tokens and messages of `tokens_of`, from cached tokens of lines.
 
     Args:
         source: the file. Beyond the limits on its size, the rest is not read.
     """
-    tokens = _tokens(source.text)
+    tokens = _TOKENS.get(source.text, lambda: _tokens(source.text))
     if tokens is None:
         return tokens_of(source)
     diagnostics: list[Diagnostic] = []
@@ -52,17 +59,15 @@ def edited_tokens(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     return list(tokens.words), diagnostics
 
 
-@lru_cache(maxsize=8)
 def edited_lines(text: str) -> tuple[LogicalLine, ...]:
     """The logical lines of a text, cached, since several answers to an editor need them.
 
     Args:
         text: the text, without a byte order mark.
     """
-    return tuple(logical_lines(edited_tokens(Text("", text))[0]))
+    return _LOGICAL_LINES.get(text, lambda: tuple(logical_lines(edited_tokens(Text("", text))[0])))
 
 
-@lru_cache(maxsize=8)
 def _tokens(text: str) -> _Tokens | None:
     """The tokens of a text; None for one beyond the limits on size or on the number of messages."""
     words: list[Token] = []

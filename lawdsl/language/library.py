@@ -73,6 +73,11 @@ MAX_BESIDE = 200  # files of a folder among which a misspelt name is looked for
 
 def shipped(kind: str = "law") -> dict[str, Path]:
     """Dotted name -> file of every shipped law, question or pipeline."""
+    return dict(_shipped(kind))
+
+
+@cache
+def _shipped(kind: str) -> Mapping[str, Path]:
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
@@ -412,7 +417,7 @@ class _LawLoader:
     def __init__(self, folder: Path, opened: OpenFiles | None = None) -> None:
         self.folder = folder
         self.opened = OpenFiles() if opened is None else opened
-        self.shipped = shipped()
+        self.shipped = _shipped("law")
         self.done: dict[str, Declarations] = {}
         self.characters = 0
 

@@ -55,6 +55,12 @@ class Editor:
         if self.refreshes and not self.closed:
             self.server.workspace_inlay_hint_refresh(None)
 
+    def warn(self, message: str) -> None:
+        """Show a warning that concerns an answer, not a document."""
+        if not self.closed:
+            kind = types.MessageType.Warning
+            self.server.window_show_message(types.ShowMessageParams(kind, message))
+
 
 def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session]:
     """A server for one connection.

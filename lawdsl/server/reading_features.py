@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 from lsprotocol import types
 
@@ -12,12 +11,11 @@ from lawdsl.editing.completion import completions
 from lawdsl.editing.completion_place import Completion
 from lawdsl.editing.document import Document, unread_document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
-from lawdsl.editing.names import File
 from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
 from lawdsl.server.requests import about_place, offset_of
 from lawdsl.server.session import LARGE, Session
-from lawdsl.server.workspace import files_of, location, locations, search
+from lawdsl.server.workspace import Searched, files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
 COMPUTING = "its derivative is being computed"
@@ -183,7 +181,7 @@ async def definition_of(
 async def references_to(
     session: Session, document: Document, offset: int, params: types.ReferenceParams
 ) -> list[types.Location] | None:
-    """The mentions of what the word at a place names, in all files.
+    """The mentions of what the word at a place names, in all files; a warning if some were not searched.
 
     Args:
         session: the connection.
@@ -196,11 +194,12 @@ async def references_to(
     if target is None:
         return None
 
-    def mentions(searched: Iterator[File]) -> list[Place]:
-        among = {file.path: file for file in (*searched, target.file)}
-        return list(references(target, among.values(), files))
+    def mentions(searched: Searched) -> list[Place]:
+        return list(references(target, searched, files))
 
-    places = await search(session, files, mentions)
+    places, missing = await search(session, files, target, mentions)
+    if missing:
+        session.client.warn(f"not all references to `{target.name}` are listed: {missing}")
     with_declaration = params.context.include_declaration
     return await locations(session, (p for p in places if with_declaration or not p.declares))
 

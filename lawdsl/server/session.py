@@ -50,6 +50,9 @@ class Client(Protocol):
     def refresh_hints(self) -> None:
         """Ask the editor to request hints again."""
 
+    def warn(self, message: str) -> None:
+        """Show a warning that concerns an answer, not a document."""
+
 
 @dataclass
 class Session:
