@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lawdsl.editing.document import Document, read_document
-from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
+from lawdsl.editing.positions import LINE_END, characters_before
 from lawdsl.language.library import OpenFiles
 from lawdsl.language.parse_cache import ParseCache
 from lawdsl.server.verdict_memory import ClaimStates
@@ -87,11 +88,7 @@ class OpenDocuments:
         document = self.by_uri.get(uri)
         if document is None:
             return None
-        for change in changes:
-            if isinstance(change, types.TextDocumentContentChangePartial):
-                document.text = edited(document.text, change, self.encoding)
-            else:
-                document.text = change.text
+        document.text = edited(document.text, changes, self.encoding)
         document.version = version
         document.revision += 1
         return document
@@ -143,19 +140,55 @@ def _file_of(uri: str) -> Path | None:
     return path
 
 
-def edited(text: str, change: types.TextDocumentContentChangePartial, encoding: str) -> str:
-    """A text after one edit of the protocol.
+def edited(
+    text: str, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: str
+) -> str:
+    """A text after the edits of a message, one after the other.
+
+    Only the lines around an edit are looked at: a message may have thousands of edits.
 
     Args:
         text: the text, with its byte order mark.
-        change: the edit.
+        changes: the edits; one without a range replaces all of the text.
         encoding: what columns count.
     """
-    positions = Positions(text, encoding)
-    mark = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    lines = _lines(text)
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            _edit(lines, change, encoding)
+        else:
+            lines = _lines(change.text)
+    return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends; the last has none, and may be empty."""
+    starts = [0, *(match.end() for match in LINE_END.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(starts)]
+
+
+def _edit(lines: list[str], change: types.TextDocumentContentChangePartial, encoding: str) -> None:
+    """Make one edit; a range that is reversed is empty."""
     first, last = change.range.start, change.range.end
-    start = positions.offset(first.line, first.character) + mark
-    end = max(positions.offset(last.line, last.character) + mark, start)
-    if mark and (first.line, first.character) == (0, 0):  # the mark itself is replaced
-        start = 0
-    return text[:start] + change.text + text[end:]
+    start = _place(lines, first.line, first.character, encoding)
+    end = max(_place(lines, last.line, last.character, encoding), start)
+    # a line more on both sides, since \r and \n may become one line end, or be one no more
+    top, bottom = max(start[0] - 1, 0), min(end[0] + 2, len(lines))
+    parts = [
+        *lines[top : start[0]],
+        lines[start[0]][: start[1]],
+        change.text,
+        lines[end[0]][end[1] :],
+        *lines[end[0] + 1 : bottom],
+    ]
+    changed = _lines("".join(parts))
+    if bottom < len(lines):
+        changed.pop()  # what is behind the end of the last line begins the line behind
+    lines[top:bottom] = changed
+
+
+def _place(lines: list[str], line: int, column: int, encoding: str) -> tuple[int, int]:
+    """The line of a position, and how many characters stand before it there."""
+    if line >= len(lines):
+        return len(lines) - 1, len(lines[-1])
+    return line, characters_before(lines[line].rstrip("\r\n"), column, encoding)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -29,10 +28,8 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error that was not the answer to a request; a message that is not JSON has one."""
+        """Log an error."""
         log.error("%s", error)
-        if isinstance(error, (ValueError, RecursionError)) and source is JsonRpcException:
-            self.protocol.refuse(None, JsonRpcParseError(str(error)))
 
 
 class Editor:
@@ -41,6 +38,7 @@ class Editor:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.refreshes = False
+        self.refresh = 0  # the number of the last request for hints
         self.closed = False  # nothing is sent after the end, when the worker's last answers arrive
 
     def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
@@ -53,7 +51,11 @@ class Editor:
     def refresh_hints(self) -> None:
         """Ask the editor to request hints again, if it understands that."""
         if self.refreshes and not self.closed:
-            self.server.workspace_inlay_hint_refresh(None)
+            protocol = self.server.protocol
+            protocol.forget_request(f"hints-{self.refresh}")  # some editors never answer
+            self.refresh += 1
+            method = types.WORKSPACE_INLAY_HINT_REFRESH
+            protocol.send_request(method, None, msg_id=f"hints-{self.refresh}")
 
 
 def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session]:
