@@ -29,6 +29,11 @@ require L < E + 2*A
 """
 
 
+def framed(body: bytes) -> bytes:
+    """A body with its headers."""
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
 class PlainClient:
     """A server process and the messages that it has sent.
 
@@ -36,7 +41,13 @@ class PlainClient:
         arrived: the messages, each with the time (s, of `time.perf_counter`) at which it arrived.
     """
 
-    def __init__(self, folder: Path, process_id: int | None = None, **abilities: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        process_id: int | None = None,
+        folders: dict[str, Any] | None = None,
+        **abilities: Any,
+    ) -> None:
         self.folder = folder
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
@@ -59,8 +70,8 @@ class PlainClient:
             "initialize",
             {
                 "processId": os.getpid() if process_id is None else process_id,
-                "rootUri": folder.as_uri(),
                 "capabilities": capabilities,
+                **({"rootUri": folder.as_uri()} if folders is None else folders),
             },
         )
         self.tell("initialized", {})
@@ -88,8 +99,12 @@ class PlainClient:
 
     def send_bytes(self, body: bytes) -> None:
         """Send what may be no message."""
+        self.write(framed(body))
+
+    def write(self, data: bytes) -> None:
+        """Write what may have no headers."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def tell(self, method: str, params: Any) -> float:

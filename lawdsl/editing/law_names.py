@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from lawdsl.core.files import real_path
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import words_of
 from lawdsl.language.keywords import section_of_text
@@ -49,14 +50,14 @@ def files_below(folder: Path, most: int) -> list[Path]:
         most: how many are looked for.
     """
     paths_below: list[Path] = []
-    root = folder.resolve()
+    root = real_path(folder)
     for count, (top, folders, names) in enumerate(os.walk(folder)):
         depth = len(Path(top).relative_to(folder).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED)
         if depth >= MAX_DEPTH or len(folders) > MAX_FILES:
             folders.clear()
         paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
-        paths_below += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
+        paths_below += [p for p in paths if not p.is_symlink() or real_path(p).is_relative_to(root)]
         if len(paths_below) >= most or count + 1 >= MAX_FOLDERS:
             break
     return paths_below[:most]

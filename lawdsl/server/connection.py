@@ -25,6 +25,7 @@ from lawdsl.server.frames import Fault, Frames, Message
 MAX_AHEAD = 32 << 20  # bytes of messages that are read ahead; one may be larger
 MAX_MESSAGES_AHEAD = 20_000
 MAX_UNREAD = 32 << 20  # bytes of answers that the editor has not read, until no more are made
+MAX_LOG = 1 << 20  # bytes of the log that nobody has read
 ROOM_SECONDS = 0.02  # between looks at whether it has read them
 FLUSH_SECONDS = 2.0  # in which an editor has to read the last answers
 
@@ -138,7 +139,7 @@ def _number(value: Any) -> str | int | None:
 
 
 class Output:
-    """Answers, which a thread writes."""
+    """Answers, or lines of a log, which a thread writes."""
 
     def __init__(self, write: Callable[[bytes], None], on_lost: Callable[[], None]) -> None:
         """To a stream.
@@ -163,6 +164,11 @@ class Output:
                 self._waiting.append(data)
                 self._size += len(data)
                 self._changed.notify()
+
+    @property
+    def waiting(self) -> int:
+        """How much is not yet written (bytes)."""
+        return self._size
 
     async def room(self, needed: Callable[[], bool]) -> None:
         """Wait until the editor has read most of the answers, while that is needed."""
@@ -196,6 +202,24 @@ class Output:
                 return
             with self._changed:
                 self._size -= len(data)
+
+
+class Log(logging.Handler):
+    """Shows what is logged; what nobody reads is dropped, and nothing waits for that."""
+
+    def __init__(self, output: Output) -> None:
+        """On a stream.
+
+        Args:
+            output: to it.
+        """
+        super().__init__(logging.WARNING)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a line."""
+        if self._output.waiting < MAX_LOG:
+            self._output.write(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
 
 
 def reading(stream: RawIOBase) -> Callable[[int], bytes]:

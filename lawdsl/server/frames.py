@@ -92,14 +92,13 @@ class Frames:
                 lengths.add(int(match[1][:20]))  # a longer one is too large, anyway
             elif BROKEN_LENGTH.match(line):
                 fault = f"`{_shown(line)}` is not a length: write `Content-Length: BYTES`"
-            elif not HEADER.fullmatch(line):
-                if HTTP.match(line):
-                    self._read, self._bytes = _nothing, bytearray()
-                    return Fault("this is HTTP; the server speaks the Language Server Protocol")
-                behind = LENGTH_BEHIND.search(line)
+            elif HTTP.match(line):
+                self._read, self._bytes = _nothing, bytearray()
+                return Fault("this is HTTP; the server speaks the Language Server Protocol")
+            elif (behind := LENGTH_BEHIND.search(line)) or not HEADER.fullmatch(line):
                 if behind is not None:
                     self._bytes[:0] = line[behind.start() :]
-                elif not line.endswith(b"\n") and len(line) == MAX_LINE:
+                elif len(line) == MAX_LINE and not line.endswith(b"\n"):
                     self._bytes[:0] = line[-LONGEST_LENGTH:]
                 return Fault(f"`{_shown(line)}` is not a header: write `Content-Length: BYTES`")
             is_begun = True

@@ -81,6 +81,13 @@ class Protocol(LanguageServerProtocol):
         if future is not None:
             future.add_done_callback(forget)
 
+    def _send_handler_result(self, future: Future[Any], *, msg_id: str | int) -> None:
+        error = None if future.cancelled() else future.exception()
+        if isinstance(error, JsonRpcException):  # an answer of ours; pygls would log where it arose
+            self.refuse(msg_id, error)
+        else:
+            super()._send_handler_result(future, msg_id=msg_id)
+
     def _handle_cancel_notification(self, msg_id: str | int) -> None:
         if msg_id in self._request_futures:  # else it is answered: both messages crossed
             super()._handle_cancel_notification(msg_id)

@@ -11,6 +11,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from lawdsl.core.files import real_path
 from lawdsl.editing.document import Document, read_document
 from lawdsl.editing.positions import LINE_END, characters_before
 from lawdsl.language.library import OpenFiles
@@ -73,11 +74,11 @@ class OpenDocuments:
 
     def open(self, uri: str, version: int, text: str) -> OpenDocument:
         """Add a document, or replace it."""
-        path = _file_of(uri)
+        path = path_of(uri)
         on_disk = path is not None
         if path is None:
             name = "".join(c if c.isalnum() else "_" for c in uri)[:64]
-            path = self.folder.resolve() / f"{name}.law"
+            path = real_path(self.folder) / f"{name}.law"
         self.by_uri[uri] = OpenDocument(uri, path, on_disk, version, text)
         return self.by_uri[uri]
 
@@ -127,13 +128,18 @@ class OpenDocuments:
                 yield document
 
 
-def _file_of(uri: str) -> Path | None:
-    """The file of an address; None for one that no file can have."""
+def path_of(uri: str) -> Path | None:
+    """The file of an address; None for one that no file can have.
+
+    Args:
+        uri: the address, as the editor writes it.
+    """
     try:
+        uri = uri.replace("file://localhost/", "file:///", 1)  # RFC 8089: this machine
         file = to_fs_path(uri) if uri.startswith("file:") else None
         if not file:
             return None
-        path = Path(file).resolve()
+        path = real_path(Path(file))
         path.is_file()  # some names are only found to be impossible when they are looked for
     except (ValueError, OSError, RuntimeError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import socket
 import sys
@@ -15,7 +16,7 @@ from contextlib import suppress
 from lsprotocol import types
 
 from lawdsl.language.tokens import grammar
-from lawdsl.server.connection import Input, Output, reading, writing
+from lawdsl.server.connection import Input, Log, Output, reading, writing
 from lawdsl.server.frames import Frames
 from lawdsl.server.protocol_server import Server, make_server
 from lawdsl.server.session import Session
@@ -62,11 +63,15 @@ def serve_tcp(port: int) -> int:
 def _serve(read: Callable[[int], bytes], write: Callable[[bytes], None]) -> int:
     """Answer one editor, until its input ends or it cannot read the answers."""
     server, session = _server()
+    errors = os.fdopen(sys.stderr.fileno(), "wb", buffering=0, closefd=False)
+    shown = Output(writing(errors), lambda: None)
+    logging.basicConfig(handlers=[Log(shown)], format="%(message)s")
     try:
         with suppress(KeyboardInterrupt, SystemExit):
             asyncio.run(_answer(server, Frames(read), write))
     finally:
         session.end()
+        shown.close()
     return 0 if server.protocol.is_shut_down else 1
 
 

@@ -13,6 +13,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException
 
 from lawdsl.core.diagnostics import LawdslError, Span
+from lawdsl.core.files import real_path
 from lawdsl.editing.hover import file_of
 from lawdsl.editing.law_names import files_below
 from lawdsl.editing.names import File, Files
@@ -83,10 +84,10 @@ def _files(opened: list[File], folder: Path, files: Files, over: threading.Event
     """The open documents, then the other files of the folder, until the search is over."""
     seen = {file.path for file in opened}
     yield from opened
-    for path in files_below(folder.resolve(), MAX_FILES):
+    for path in files_below(real_path(folder), MAX_FILES):
         if over.is_set():
             raise Refused("the search was ended")
-        path = path.resolve()  # one file of several names is edited once
+        path = real_path(path)  # one file of several names is edited once
         file = files.read(path) if path not in seen else None
         seen.add(path)
         if file is not None:
@@ -100,7 +101,7 @@ def uri_of(session: Session, path: Path) -> str:
         session: the connection.
         path: the file.
     """
-    resolved = path.resolve()
+    resolved = real_path(path)
     uris = (d.uri for d in session.documents.by_uri.values() if d.path == resolved)
     return next(uris, resolved.as_uri())
 
