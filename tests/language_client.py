@@ -216,3 +216,31 @@ class PlainClient:
             with suppress(BrokenPipeError):
                 stream.close()
         return code
+
+
+# Messages, and what they are about
+
+LAW = 'law rough\nvariable N > 0  "size"\nparameter A, k > 0\nL = A/N^k\nrequire L > 0\n'
+
+
+def message(number: Any, method: str, params: Any) -> bytes:
+    """The body of a request."""
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(request).encode()
+
+
+def place(uri: str, line: int = 1, character: int = 9) -> dict[str, Any]:
+    """The parameters of a request about a place."""
+    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+
+
+def answers(client: PlainClient) -> bool:
+    """Whether a hover on `LAW`, which is open, shows what is declared."""
+    uri = (client.folder / "rough.law").as_uri()
+    return "variable N > 0" in client.ask("textDocument/hover", place(uri))["contents"]["value"]
+
+
+def edit(first: tuple[int, int], last: tuple[int, int], text: str) -> dict[str, Any]:
+    """An edit from one line and column to another."""
+    start, end = ({"line": line, "character": column} for line, column in (first, last))
+    return {"range": {"start": start, "end": end}, "text": text}
