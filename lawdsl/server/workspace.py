@@ -55,6 +55,7 @@ async def search(session: Session, files: Files, work: Callable[[Iterator[File]]
         Refused: it takes too long.
         JsonRpcContentModified: a document was edited meanwhile, for which the result would be wrong.
     """
+    before = _revisions(session)  # those in which the place was looked up
     opened: list[File] = []
     for document in list(session.documents.by_uri.values()):
         read = session.current(document.uri)
@@ -62,7 +63,6 @@ async def search(session: Session, files: Files, work: Callable[[Iterator[File]]
             opened.append(file_of(read))
         await asyncio.sleep(0)  # reading one is short; other requests come between
     folder = session.documents.folder
-    before = _revisions(session)
     over = threading.Event()
     try:
         reading = asyncio.to_thread(work, _files(opened, folder, files, over))
