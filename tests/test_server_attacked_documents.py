@@ -62,12 +62,12 @@ def shown(client: PlainClient, path: Path, version: int) -> list[Any]:
     uri = path.as_uri()
     document = {"textDocument": {"uri": uri}}
     found = [
-        client.ask("textDocument/semanticTokens/full", document),
-        client.ask("textDocument/documentSymbol", document),
-        client.ask(
+        client.request("textDocument/semanticTokens/full", document),
+        client.request("textDocument/documentSymbol", document),
+        client.request(
             "textDocument/selectionRange", {**document, "positions": [place(uri)["position"]]}
         ),
-        client.ask("workspace/executeCommand", {"command": "lawdsl.show", "arguments": [uri]}),
+        client.request("workspace/executeCommand", {"command": "lawdsl.show", "arguments": [uri]}),
     ]
     diagnostics = client.published(path, version)[1]
     return [*found, [(d["code"], d["range"], d["message"]) for d in diagnostics]]
@@ -161,14 +161,14 @@ def test_a_document_of_any_address_is_answered(client: PlainClient, uri: str) ->
         "version": 1,
         "text": "law other\nvariable M > 0\n",
     }
-    client.tell("textDocument/didOpen", {"textDocument": document})
-    assert "variable M > 0" in client.ask("textDocument/hover", place(uri))["contents"]["value"]
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    assert "variable M > 0" in client.request("textDocument/hover", place(uri))["contents"]["value"]
     references = {**place(uri), "context": {"includeDeclaration": True}}
-    found = client.ask("textDocument/references", references)
+    found = client.request("textDocument/references", references)
     assert len(found) == 1
-    client.tell("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
-    client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
-    assert client.ask("textDocument/hover", place(uri)) is None
+    client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert client.request("textDocument/hover", place(uri)) is None
     assert answers(client)
 
 
@@ -191,13 +191,13 @@ def test_what_cannot_be_read_beside_a_law_stops_no_request(client: PlainClient) 
         client.open(path, text)
         assert client.published(path, 1)[1], name
         uris[name] = path.as_uri()
-        client.ask("textDocument/definition", place(path.as_uri(), 1, 9))
+        client.request("textDocument/definition", place(path.as_uri(), 1, 9))
         completion = {**place(path.as_uri(), 1, 9), "context": {"triggerKind": 1}}
-        client.ask("textDocument/completion", completion)
+        client.request("textDocument/completion", completion)
     references = {**place(uris["fifo"], 2, 9), "context": {"includeDeclaration": True}}
-    assert len(client.ask("textDocument/references", references)) == 2
+    assert len(client.request("textDocument/references", references)) == 2
     for uri in uris.values():
-        client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert answers(client)
 
 
@@ -208,13 +208,13 @@ def test_a_document_that_is_opened_twice_or_not_open(client: PlainClient) -> Non
     path = client.folder / "twice.law"
     other = client.folder / "never.law"
     client.change(other, 5, {"text": "law never\nvariable M > 0\n"})
-    client.tell("textDocument/didClose", {"textDocument": {"uri": other.as_uri()}})
-    assert client.ask("textDocument/hover", place(other.as_uri())) is None
+    client.notify("textDocument/didClose", {"textDocument": {"uri": other.as_uri()}})
+    assert client.request("textDocument/hover", place(other.as_uri())) is None
     client.open(path, "law twice\nvariable N > 0\nL = P\n", 7)
     client.published_with(path, 7, "L0301")
     client.open(path, "law twice\nvariable M > 0\n", 3)
     client.change(path, 2, edit((1, 9), (1, 10), "Q"))
-    hover = client.ask("textDocument/hover", place(path.as_uri()))
+    hover = client.request("textDocument/hover", place(path.as_uri()))
     assert "variable Q > 0" in hover["contents"]["value"]
     client.published_without(path, 2, "L0301")
     assert answers(client)
@@ -259,9 +259,9 @@ def test_a_message_with_thousands_of_edits(client: PlainClient) -> None:
     client.change(path, 2, *changes)
     assert answers(client)
     assert time.perf_counter() - began < 3  # 10 s, if each edit looks at the whole text
-    hover = client.ask("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
+    hover = client.request("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
     assert hover
-    client.tell("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
+    client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
 
 
 # Folders
@@ -294,7 +294,7 @@ def test_a_folder_that_is_missing_until_another_is_added(tmp_path: Path, name: s
     def codes(uri: str) -> set[str]:
         text = "law built\nextends base\nL = 1\n"
         document = {"uri": uri, "languageId": "law", "version": 1, "text": text}
-        client.tell("textDocument/didOpen", {"textDocument": document})
+        client.notify("textDocument/didOpen", {"textDocument": document})
         _, shown = client.wait(lambda m: m.get("params", {}).get("uri") == uri)
         return {d["code"] for d in shown["params"]["diagnostics"]}
 
@@ -304,9 +304,9 @@ def test_a_folder_that_is_missing_until_another_is_added(tmp_path: Path, name: s
             kind: [{"uri": folder.as_uri(), "name": kind}] if folder is not None else []
             for kind, folder in (("added", added), ("removed", removed))
         }
-        client.tell("workspace/didChangeWorkspaceFolders", {"event": event})
+        client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
         uri = f"untitled:{added.name}"
         assert "L0310" not in codes(uri)
-        target = client.ask("textDocument/definition", place(uri, 1, 9))
+        target = client.request("textDocument/definition", place(uri, 1, 9))
         assert target["uri"] == (added / "base.law").as_uri()
     assert client.end() == 0

@@ -31,7 +31,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlainClient]:
 
 def refusals(client: PlainClient) -> list[dict[str, Any]]:
     """The errors that answer no request of a number, so far."""
-    with client.news:
+    with client.arrival:
         found = [m["error"] for _, m in client.arrived if m.get("id", 0) is None]
         client.arrived.clear()
     return found
@@ -264,7 +264,7 @@ def test_a_text_of_50_megabytes(tmp_path: Path) -> None:
         assert {d["code"] for d in client.published(path, 1)[1]} == {"L0103"}
         client.change(path, 2, edit((7, 3), (7, 3), "x"))
         assert {d["code"] for d in client.published(path, 2)[1]} == {"L0103"}
-        client.tell("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
+        client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
         assert answers(client)
     client.write(b"Content-Length: 200000000\r\n\r\n" + b"x" * 200_000_000)
     assert answers(client)

@@ -45,5 +45,5 @@ def test_few_folders_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number in range(9):
         (tmp_path / f"f{number}").mkdir()
         (tmp_path / f"f{number}" / "a.law").write_text(BASE, encoding="utf-8")
-    found = law_names.files_below(tmp_path, 100)
-    assert [path.parent.name for path in found] == ["f0", "f1", "f2"]
+    paths = law_names.files_below(tmp_path, 100)
+    assert [path.parent.name for path in paths] == ["f0", "f1", "f2"]

@@ -65,7 +65,7 @@ class Diagnostic:
 
     `place` is a location outside a text: a row and column of a table, a parameter. `edits`
     implement the advice in `help`, if that is possible without a guess. Each of `suggested` is an
-    edit that may be meant, by itself: nothing makes it without a person who chooses it.
+    edit that may be meant; it is applied only if a person chooses it.
     """
 
     code: str
@@ -98,6 +98,7 @@ class Diagnostic:
         }
 
     def _plain(self, edits: Iterable[Edit]) -> list[dict[str, Any]]:
+        """Edits as plain data, with lines and columns."""
         places = ((self._positions(edit.span), edit.text) for edit in edits)
         return [{"start": start, "end": end, "text": text} for (start, end), text in places]
 

@@ -196,6 +196,18 @@ def read_document(
     )
 
 
+def unread_document(text: str, path: Path) -> Document:
+    """A text of which only the words are known, for answers that need no more.
+
+    Args:
+        text: the text of the editor.
+        path: its file.
+    """
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    source = Text(str(path), text.removeprefix(BYTE_ORDER_MARK))
+    return Document(path, source, SyntaxTree(()), None, (), mark=mark)
+
+
 def within_limits(text: str) -> bool:
     """Whether a text is small enough to be read; a longer one has one message, and no more."""
     return len(text) <= size_limits.MAX_BYTES

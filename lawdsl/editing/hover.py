@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lawdsl.core.diagnostics import Diagnostic, Span, printable
-from lawdsl.editing.claims import require_lines
+from lawdsl.editing.claims import RequireLine, require_lines
 from lawdsl.editing.document import Document
 from lawdsl.editing.fitted_values import fitted_value
 from lawdsl.editing.meanings import (
@@ -20,7 +20,7 @@ from lawdsl.editing.meanings import (
 )
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import own_equation
-from lawdsl.editing.verdict_hints import STALE, verdict_details
+from lawdsl.editing.verdict_hints import DECIDING, STALE, verdict_details
 from lawdsl.editing.words import Word
 from lawdsl.language import tree
 from lawdsl.language.label_texts import with_subscripts
@@ -34,6 +34,8 @@ from lawdsl.proof.verdict import Verdict
 
 MAX_FORMULA = 1500  # characters of a formula that is shown
 STEP = re.compile(r"\bstep\(")
+OF_CLAIMS = ("keyword", "symbol", "verdict", "number")
+"""The words of a claim that are shown with its verdict even if something else is known of them."""
 STEPS = (tree.Minimize, tree.Maximize, tree.Subject, tree.StepNode, tree.KeepNode)
 
 
@@ -74,11 +76,13 @@ class Known:
             it is about the present text.
         derivatives: name -> the derivative of the law with respect to it.
         further: further messages, such as warnings about claims.
+        deciding: whether claims without a verdict are being decided.
     """
 
     verdict_of: Callable[[str], tuple[Verdict | None, bool]] = lambda words: (None, False)
     derivatives: Mapping[str, Derivative] = field(default_factory=dict)
     further: tuple[Diagnostic, ...] = ()
+    deciding: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,13 @@ class Hover:
         span: the place of the word.
         blocks: what is shown, from top to bottom.
         derivative_of: a name whose derivative is not known yet, and would be shown; empty for none.
+        claim: the words of the `require` line whose verdict is shown; empty for none.
     """
 
     span: Span
     blocks: tuple[Block, ...]
     derivative_of: str = ""
+    claim: str = ""
 
 
 def file_of(document: Document) -> File:
@@ -108,6 +114,8 @@ def file_of(document: Document) -> File:
 def hover(document: Document, offset: int, files: Files, known: Known) -> Hover | None:
     """What is known about the word at an offset; None where there is nothing to say.
 
+    On a claim, it is the verdict where nothing else is known.
+
     Args:
         document: the document, in any state.
         offset: the place.
@@ -116,8 +124,13 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     """
     file = file_of(document)
     word = file.words.at(offset)
-    if word is None or word.role == "comment":
+    if word is not None and word.role == "comment":
         return None
+    claim = next((c for c in require_lines(document) if c.span.start <= offset <= c.span.end), None)
+    if word is None:  # between two words
+        if claim is None or not (verdict := tuple(_about_claim(claim, known))):
+            return None
+        return Hover(claim.span, verdict, claim=claim.words)
     target = files.resolve(word, file)
     if target is not None:
         target = own_equation(target, file)
@@ -138,12 +151,16 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
         blocks = list(_about_word(word, file))
         if not blocks and document.declarations is not None:
             blocks = list(_about_fresh(word, file))
-    blocks += _about_claim(document, word, known)
+    if blocks and word.role not in OF_CLAIMS:
+        claim = None
+    blocks += _about_claim(claim, known) if claim is not None else ()
     for d in (*document.diagnostics, *known.further):
         if d.span is not None and d.span.start <= offset <= d.span.end and d.code in MESSAGES:
             message = MESSAGES[d.code]
             blocks.append(Block("text", f"{d.code}, {message.title}: {message.meaning}"))
-    return Hover(word.span, tuple(blocks), derivative_of) if blocks else None
+    if not blocks:
+        return None
+    return Hover(word.span, tuple(blocks), derivative_of, claim.words if claim is not None else "")
 
 
 def _about_word(word: Word, file: File) -> Iterator[Block]:
@@ -360,18 +377,14 @@ def _law_name(file: File) -> str:
     return next((w.text for w in file.words if w.role == "header"), "")
 
 
-def _about_claim(document: Document, word: Word, known: Known) -> Iterator[Block]:
-    """The verdict on the claim of a line, for its words that are not names."""
-    if word.role not in ("keyword", "symbol", "verdict", "number"):
+def _about_claim(claim: RequireLine, known: Known) -> Iterator[Block]:
+    """The verdict on the claim of a line."""
+    verdict, current = known.verdict_of(claim.words)
+    if verdict is None:
+        if known.deciding:
+            yield Block("text", f"verdict: {DECIDING}")
         return
-    for line in require_lines(document):
-        begins = document.text.rfind("\n", 0, line.span.start) + 1
-        if not begins <= word.span.start <= line.span.end:
-            continue
-        verdict, current = known.verdict_of(line.words)
-        if verdict is None:
-            continue
-        first, *evidence = verdict_details(verdict)
-        yield Block("text", f"verdict: {first}" + ("" if current else f" ({STALE})"))
-        if evidence:
-            yield Block("proof", "\n".join(evidence))
+    first, *evidence = verdict_details(verdict)
+    yield Block("text", f"verdict: {first}" + ("" if current else f" ({STALE})"))
+    if evidence:
+        yield Block("proof", "\n".join(evidence))

@@ -10,12 +10,15 @@ from typing import Any, Protocol
 from lawdsl.editing.claims import law_key
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import Derivative
+from lawdsl.server.progress import Progress
 
 MAX_LAWS = 32  # laws, each state of one counted, whose derivatives are cached
 
 
 class Connection(Protocol):
     """What is used of a session."""
+
+    progress: Progress
 
     def request_for(self, read: Document) -> dict[str, Any]:
         """What the tasks of the worker need of a document."""
@@ -30,11 +33,11 @@ class Derivatives:
 
     Attributes:
         laws: key of a law -> name -> its derivative; None for one that cannot be computed.
-        asked: the requests that the worker works on.
+        computing: the requests that the worker works on, by key and name.
     """
 
     laws: OrderedDict[str, dict[str, Derivative | None]] = field(default_factory=OrderedDict)
-    asked: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
+    computing: dict[tuple[str, str], asyncio.Task[None]] = field(default_factory=dict)
 
     def of(self, document: Document) -> dict[str, Derivative | None]:
         """The derivatives of a law that are known; none of a text with errors.
@@ -46,31 +49,37 @@ class Derivatives:
             return {}
         return self.laws.get(law_key(document.declarations, document), {})
 
-    async def ask(self, session: Connection, document: Document, name: str, seconds: float) -> bool:
-        """Have a derivative computed, and wait a moment for it.
+    def request(self, session: Connection, document: Document, name: str) -> None:
+        """Have a derivative computed, unless it is known or being computed.
 
         Args:
             session: the connection.
             document: a law.
             name: with respect to what.
-            seconds: how long.
-
-        Returns:
-            Whether it is known now, or known not to be computable.
         """
         if document.declarations is None:
-            return False
+            return
         key = law_key(document.declarations, document)
-        if name in self.laws.get(key, {}):
-            return True
-        if (key, name) not in self.asked:
-            task = asyncio.get_running_loop().create_task(
-                self._compute(session, document, key, name)
-            )
-            self.asked[key, name] = task
-            task.add_done_callback(lambda _: self.asked.pop((key, name), None))
-        await asyncio.wait([self.asked[key, name]], timeout=seconds)
-        return name in self.laws.get(key, {})
+        if name in self.laws.get(key, {}) or (key, name) in self.computing:
+            return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            del self.computing[key, name]
+            session.progress.notify()
+
+        task = asyncio.get_running_loop().create_task(self._compute(session, document, key, name))
+        self.computing[key, name] = task
+        task.add_done_callback(ended)
+
+    def is_computing(self, document: Document, name: str) -> bool:
+        """Whether a derivative may be known soon.
+
+        Args:
+            document: a law.
+            name: with respect to what.
+        """
+        law = document.declarations
+        return law is not None and (law_key(law, document), name) in self.computing
 
     async def _compute(self, session: Connection, document: Document, key: str, name: str) -> None:
         request = {**session.request_for(document), "of": name}

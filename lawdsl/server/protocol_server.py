@@ -41,11 +41,11 @@ class Editor:
         self.refresh = 0  # the number of the last request for hints
         self.closed = False  # nothing is sent after the end, when the worker's last answers arrive
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
         if not self.closed:
             self.server.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, found, version)
+                types.PublishDiagnosticsParams(uri, diagnostics, version)
             )
 
     def refresh_hints(self) -> None:
@@ -128,7 +128,7 @@ def _begin(session: Session, editor: Editor, params: types.InitializeParams) -> 
     _use_folder(session, [*folders, *([root] if root else [])])
     workspace = params.capabilities.workspace
     if workspace is not None and workspace.inlay_hint is not None:
-        editor.refreshes = bool(workspace.inlay_hint.refresh_support)
+        editor.refreshes = session.refreshes_hints = bool(workspace.inlay_hint.refresh_support)
     if workspace is not None and workspace.workspace_edit is not None:
         session.versioned_edits = bool(workspace.workspace_edit.document_changes)
     texts = params.capabilities.text_document

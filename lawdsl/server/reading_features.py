@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from lsprotocol import types
@@ -9,17 +10,25 @@ from lsprotocol import types
 from lawdsl.core.diagnostics import printable
 from lawdsl.editing.completion import completions
 from lawdsl.editing.completion_place import Completion
-from lawdsl.editing.document import Document
+from lawdsl.editing.document import Document, unread_document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
 from lawdsl.editing.names import File
 from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
-from lawdsl.server.session import Session
+from lawdsl.server.requests import about_place, offset_of
+from lawdsl.server.session import LARGE, Session
 from lawdsl.server.workspace import files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
-WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
 COMPUTING = "its derivative is being computed"
+HOVER_SECONDS = 0.5
+"""How long a hover waits for the derivative or the verdict that it would show.
+
+An editor asks once and shows one answer, until the cursor moves: an unfinished answer is never completed. Most
+derivatives take the worker less than 0.2 s. Beyond half a second a user who wanted to see the
+declaration is waiting for what they did not ask for, and the answer says what is missing. An answer of which
+nothing is missing does not wait.
+"""
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
     "function": types.CompletionItemKind.Function,
@@ -38,54 +47,47 @@ KINDS = {
 }
 
 
-def place(session: Session, uri: str, position: types.Position) -> tuple[Document, int] | None:
-    """A document as it is now, and an offset in it.
-
-    Args:
-        session: the connection.
-        uri: the address of the document.
-        position: the place.
-    """
-    document = session.current(uri)
-    if document is None:
-        return None
-    return document, session.positions(document).offset(position.line, position.character)
-
-
-async def hover_at(session: Session, params: types.HoverParams) -> types.Hover | None:
+@about_place
+async def hover_at(
+    session: Session, document: Document, offset: int, params: types.HoverParams
+) -> types.Hover | None:
     """What is known about a word.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
     uri = params.text_document.uri
-    edited = uri in session.documents.by_uri and session.documents.by_uri[uri].stale
-    document = await session.once_read(uri)
-    if document is None:
+    opened = session.documents.by_uri[uri]
+    answer = _hover(session, uri, document, offset)
+    if answer is None:
         return None
-    position = params.position
-    offset = session.positions(document).offset(position.line, position.character)
-    found = _hover(session, uri, document, offset)
-    if found is not None and found.derivative_of and document.declarations is not None:
-        name = found.derivative_of
-        if name not in session.derivatives.of(document):
-            # reading took its time; what a busy worker does takes longer than a moment
-            seconds = 0.0 if edited or session.worker_is_busy else WAIT_SECONDS
-            known = await session.derivatives.ask(session, document, name, seconds)
-            opened = session.documents.by_uri.get(uri)
-            if opened is None:  # closed meanwhile
-                return None
-            if known and opened.document is document:
-                found = _hover(session, uri, document, offset)
-            blocks = found.blocks if found is not None else ()
-            if found is not None and not known:
-                found = Hover(found.span, (*blocks, Block("text", COMPUTING)))
-    if found is None:
-        return None
-    content = markdown(found.blocks) if session.markdown else plain(found.blocks)
+    name, claim = answer.derivative_of, answer.claim
+    if name:
+        session.derivatives.request(session, document, name)
+
+    def is_complete() -> bool:
+        if session.documents.by_uri.get(uri) is not opened or opened.document is not document:
+            return True  # closed or edited: nobody reads about the text before
+        if name and session.derivatives.is_computing(document, name):
+            return False
+        claims = opened.claims
+        return not (claim and claims.deciding) or claims.of_line(claim)[1]
+
+    if not is_complete():
+        await session.progress.wait(is_complete, HOVER_SECONDS)
+        if session.documents.by_uri.get(uri) is not opened:
+            return None
+        if opened.document is document:
+            answer = _hover(session, uri, document, offset) or answer
+    blocks = answer.blocks
+    if name and session.derivatives.is_computing(document, name):
+        blocks = (*blocks, Block("text", COMPUTING))
+    content = markdown(blocks) if session.markdown else plain(blocks)
     kind = types.MarkupKind.Markdown if session.markdown else types.MarkupKind.PlainText
-    where = range_of(found.span, session.positions(document))
+    where = range_of(answer.span, session.positions(document))
     return types.Hover(types.MarkupContent(kind, content), where)
 
 
@@ -96,6 +98,7 @@ def _hover(session: Session, uri: str, document: Document, offset: int) -> Hover
         claims.of_line,
         {name: derivative for name, derivative in derivatives if derivative is not None},
         claims.warnings,
+        claims.deciding,
     )
     return hover(document, offset, files_of(session), known)
 
@@ -134,18 +137,32 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def completion(session: Session, params: types.CompletionParams) -> types.CompletionList | None:
+async def completion(
+    session: Session, params: types.CompletionParams
+) -> types.CompletionList | None:
     """What may be written at a place.
+
+    Proposals follow from the words of the text. They are those of the present text also while a large
+    one is not yet read again, and those of a large one are collected in a thread.
 
     Args:
         session: the connection.
         params: the place.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
+    opened = session.documents.by_uri.get(params.text_document.uri)
+    if opened is None:
         return None
-    document, offset = at
-    proposals = completions(document, offset, files_of(session))
+    is_large = len(opened.text) > LARGE
+    document = (
+        unread_document(opened.text, opened.path) if is_large else session.current(opened.uri)
+    )
+    assert document is not None
+    offset = offset_of(session, document, params)
+    files = files_of(session)
+    if is_large:
+        proposals = await asyncio.to_thread(completions, document, offset, files)
+    else:
+        proposals = completions(document, offset, files)
     positions = session.positions(document)
     if not proposals:
         return types.CompletionList(is_incomplete=False, items=[])
@@ -168,34 +185,36 @@ def _item(proposal: Completion, where: types.Range, snippets: bool) -> types.Com
     )
 
 
-def definition_of(session: Session, params: types.DefinitionParams) -> types.Location | None:
+@about_place
+async def definition_of(
+    session: Session, document: Document, offset: int, params: types.DefinitionParams
+) -> types.Location | None:
     """Where the word at a place is declared; of a law, its file.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    target = definition(file_of(at[0]), at[1], files_of(session))
+    target = definition(file_of(document), offset, files_of(session))
     return None if target is None else location(session, target.file, target.span)
 
 
+@about_place
 async def references_to(
-    session: Session, params: types.ReferenceParams
+    session: Session, document: Document, offset: int, params: types.ReferenceParams
 ) -> list[types.Location] | None:
     """The mentions of what the word at a place names, in all files.
 
     Args:
         session: the connection.
-        params: the place, and whether the declaration is listed.
+        document: the document.
+        offset: the place.
+        params: whether the declaration is listed.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
     files = files_of(session)
-    target = definition(file_of(at[0]), at[1], files)
+    target = definition(file_of(document), offset, files)
     if target is None:
         return None
 
@@ -208,19 +227,18 @@ async def references_to(
     return await locations(session, (p for p in places if with_declaration or not p.declares))
 
 
-def highlights_of(
-    session: Session, params: types.DocumentHighlightParams
-) -> list[types.DocumentHighlight] | None:
+@about_place
+async def highlights_of(
+    session: Session, document: Document, offset: int, params: types.DocumentHighlightParams
+) -> list[types.DocumentHighlight]:
     """The mentions in one document of what the word at a place names.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    document, offset = at
     positions = session.positions(document)
     kinds = types.DocumentHighlightKind
     return [

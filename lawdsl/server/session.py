@@ -20,6 +20,7 @@ from lawdsl.proof.verdict import Verdict
 from lawdsl.server.conversions import diagnostic, verdict_diagnostics
 from lawdsl.server.derivatives import Derivatives
 from lawdsl.server.open_documents import OpenDocument, OpenDocuments
+from lawdsl.server.progress import Progress
 from lawdsl.server.verdict_memory import (
     ClaimStates,
     VerdictMemory,
@@ -42,7 +43,7 @@ log = logging.getLogger(__name__)
 class Client(Protocol):
     """What is sent to the editor."""
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
 
     def refresh_hints(self) -> None:
@@ -64,6 +65,8 @@ class Session:
         versioned_edits: whether the editor understands edits of a version of a document.
         markdown: whether it shows Markdown beside words.
         snippets: whether it fills in the places of snippets.
+        refreshes_hints: whether it requests hints again when it is asked to.
+        progress: wakes the requests that wait for a verdict or a derivative.
         derivatives: of laws, for hovers.
         over: whether the connection is at its end.
     """
@@ -78,6 +81,8 @@ class Session:
     versioned_edits: bool = False
     markdown: bool = False
     snippets: bool = False
+    refreshes_hints: bool = False
+    progress: Progress = field(default_factory=Progress)
     derivatives: Derivatives = field(default_factory=Derivatives)
     over: bool = False
     _timers: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
@@ -111,6 +116,7 @@ class Session:
             self.worker.cancel()
         if document is not None:
             self.client.publish(uri, None, [])
+            self.progress.notify()
             self._later("dependents", uri, DEPENDENT_DELAY, self._read_dependents, document)
 
     def file_changed(self, uri: str) -> None:
@@ -213,6 +219,7 @@ class Session:
         opened = self.documents.opened()
         document.claims = updated(document.claims, read, self.memory, opened)
         document.claims_of = read
+        self.progress.notify()
         if document.claims.to_show:
             self.publish(document)
         if document.claims.deciding:
@@ -253,10 +260,12 @@ class Session:
         if read is None or document.stale or not self._is_open(document):
             return
         positions = self.positions(read)
-        found = [diagnostic(d, read, document.uri, positions) for d in self.messages(document)]
+        diagnostics = [
+            diagnostic(d, read, document.uri, positions) for d in self.messages(document)
+        ]
         if document.claims_of is read:
-            found += verdict_diagnostics(document.claims, read, positions)
-        self.client.publish(document.uri, document.read_version, found)
+            diagnostics += verdict_diagnostics(document.claims, read, positions)
+        self.client.publish(document.uri, document.read_version, diagnostics)
 
     def _is_open(self, document: OpenDocument) -> bool:
         """Whether a document is neither closed nor opened again."""
@@ -317,7 +326,7 @@ class Session:
         """
         law = read.declarations
         assert law is not None
-        # as they were read: what is open now may be edited, and verdicts are kept for these texts
+        # as they were read: what is open now may be edited, and verdicts are stored for these texts
         bases = [base.text for base in law.laws.values()]
         texts = {str(Path(base.name).resolve()): base.text for base in bases}
         name = read.source.name
@@ -338,6 +347,7 @@ class Session:
             if document.claims_of is read:
                 document.claims.verdicts[claims[number]] = verdict
                 document.claims.current.add(claims[number])
+                self.progress.notify()
                 if ("hints", "") not in self._timers:  # others are shown together with this one
                     self._later("hints", "", HINT_DELAY, self._refresh)
 
@@ -361,6 +371,7 @@ class Session:
         document.claims.warnings, document.claims.warned = warnings, read.text
         document.claims.deciding = False
         self.publish(document)
+        self.progress.notify()
         self._refresh()
 
     async def verdicts(self, uri: str) -> list[Verdict]:

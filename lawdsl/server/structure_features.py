@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
+from lawdsl.editing.document import Document
 from lawdsl.editing.formatting import formatting
 from lawdsl.editing.hover import file_of
 from lawdsl.editing.names import File
@@ -15,7 +16,7 @@ from lawdsl.editing.positions import Positions
 from lawdsl.editing.rename import FileEdits, RenameRefused, rename, renamed_word
 from lawdsl.editing.semantic_tokens import MODIFIERS, TYPES, semantic_tokens
 from lawdsl.server.conversions import range_of, text_edit
-from lawdsl.server.reading_features import place
+from lawdsl.server.requests import about_document, about_place
 from lawdsl.server.session import Session
 from lawdsl.server.workspace import Refused, files_of, positions_of, search, uri_of
 
@@ -41,18 +42,17 @@ SYMBOLS = {
 """Kind of an entry of an outline -> its symbol; the others are events."""
 
 
+@about_document
 def symbols(
-    session: Session, params: types.DocumentSymbolParams
-) -> list[types.DocumentSymbol] | None:
+    session: Session, document: Document, params: types.DocumentSymbolParams
+) -> list[types.DocumentSymbol]:
     """The outline of a document.
 
     Args:
         session: the connection.
-        params: the document.
+        document: the document.
+        params: the parameters of the request.
     """
-    document = session.current(params.text_document.uri)
-    if document is None:
-        return None
     positions = session.positions(document)
     return [_symbol(entry, positions) for entry in outline(document)]
 
@@ -68,34 +68,34 @@ def _symbol(entry: Entry, positions: Positions) -> types.DocumentSymbol:
     )
 
 
-def folding(session: Session, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
+@about_document
+def folding(
+    session: Session, document: Document, params: types.FoldingRangeParams
+) -> list[types.FoldingRange]:
     """What may be folded.
 
     Args:
         session: the connection.
-        params: the document.
+        document: the document.
+        params: the parameters of the request.
     """
-    document = session.current(params.text_document.uri)
-    if document is None:
-        return None
     positions = session.positions(document)
     kinds = {"comment": types.FoldingRangeKind.Comment, "region": types.FoldingRangeKind.Region}
     ranges = [(range_of(fold.span, positions), kinds[fold.kind]) for fold in folds(document)]
     return [types.FoldingRange(r.start.line, r.end.line, kind=kind) for r, kind in ranges]
 
 
+@about_document
 def selections(
-    session: Session, params: types.SelectionRangeParams
-) -> list[types.SelectionRange] | None:
+    session: Session, document: Document, params: types.SelectionRangeParams
+) -> list[types.SelectionRange]:
     """What contains each of some places, from the word to the whole text.
 
     Args:
         session: the connection.
+        document: the document.
         params: the places.
     """
-    document = session.current(params.text_document.uri)
-    if document is None:
-        return None
     positions = session.positions(document)
     answers = []
     for position in params.positions:
@@ -107,16 +107,17 @@ def selections(
     return answers
 
 
-def tokens(session: Session, params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+@about_document
+def tokens(
+    session: Session, document: Document, params: types.SemanticTokensParams
+) -> types.SemanticTokens:
     """The classes of all words.
 
     Args:
         session: the connection.
-        params: the document.
+        document: the document.
+        params: the parameters of the request.
     """
-    document = session.current(params.text_document.uri)
-    if document is None:
-        return None
     positions = session.positions(document)
     data: list[int] = []
     line = column = 0
@@ -133,38 +134,36 @@ def tokens(session: Session, params: types.SemanticTokensParams) -> types.Semant
     return types.SemanticTokens(data)
 
 
+@about_document
 def formatted(
-    session: Session, params: types.DocumentFormattingParams
+    session: Session, document: Document, params: types.DocumentFormattingParams
 ) -> list[types.TextEdit] | None:
     """The edit that `lawdsl fmt` would make; None for a text that does not parse.
 
     Args:
         session: the connection.
-        params: the document.
+        document: the document.
+        params: the parameters of the request.
     """
-    document = session.current(params.text_document.uri)
-    if document is None:
-        return None
     edit = formatting(document, session.documents.parsed)
     return None if edit is None else [text_edit(edit, session.positions(document))]
 
 
-def prepare_rename(
-    session: Session, params: types.PrepareRenameParams
-) -> types.PrepareRenamePlaceholder | None:
+@about_place
+async def prepare_rename(
+    session: Session, document: Document, offset: int, params: types.PrepareRenameParams
+) -> types.PrepareRenamePlaceholder:
     """The word that may have another name.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
 
     Raises:
         Refused: it may not.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    document, offset = at
     try:
         word, _ = renamed_word(file_of(document), offset, files_of(session))
     except RenameRefused as refused:
@@ -174,20 +173,21 @@ def prepare_rename(
     return types.PrepareRenamePlaceholder(where, written)
 
 
-async def renamed(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
+@about_place
+async def renamed(
+    session: Session, document: Document, offset: int, params: types.RenameParams
+) -> types.WorkspaceEdit:
     """The edits of all files that give a name another one.
 
     Args:
         session: the connection.
-        params: the place and the new name.
+        document: the document.
+        offset: the place.
+        params: the new name.
 
     Raises:
         Refused: the name cannot be changed, or not to this one.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    document, offset = at
     files = files_of(session)
 
     def edits_among(searched: Iterator[File]) -> tuple[list[File], tuple[FileEdits, ...]]:
