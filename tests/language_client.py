@@ -41,7 +41,13 @@ class PlainClient:
         arrived: the messages, each with the time (s, of `time.perf_counter`) at which it arrived.
     """
 
-    def __init__(self, folder: Path, process_id: int | None = None, **abilities: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        process_id: int | None = None,
+        folders: dict[str, Any] | None = None,
+        **abilities: Any,
+    ) -> None:
         self.folder = folder
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
@@ -64,8 +70,8 @@ class PlainClient:
             "initialize",
             {
                 "processId": os.getpid() if process_id is None else process_id,
-                "rootUri": folder.as_uri(),
                 "capabilities": capabilities,
+                **({"rootUri": folder.as_uri()} if folders is None else folders),
             },
         )
         self.notify("initialized", {})
@@ -93,8 +99,12 @@ class PlainClient:
 
     def send_bytes(self, *bodies: bytes) -> None:
         """Send bytes that need not be messages, each with its length, in one write."""
+        self.write(b"".join(map(framed, bodies)))
+
+    def write(self, data: bytes) -> None:
+        """Send bytes that need not have a length before them."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"".join(map(framed, bodies)))
+        self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def notify(self, method: str, params: Any) -> float:
@@ -215,3 +225,31 @@ class PlainClient:
             with suppress(BrokenPipeError):
                 stream.close()
         return code
+
+
+# Messages, and what they are about
+
+LAW = 'law rough\nvariable N > 0  "size"\nparameter A, k > 0\nL = A/N^k\nrequire L > 0\n'
+
+
+def message(number: Any, method: str, params: Any) -> bytes:
+    """The body of a request."""
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(request).encode()
+
+
+def place(uri: str, line: int = 1, character: int = 9) -> dict[str, Any]:
+    """The parameters of a request about a place."""
+    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+
+
+def answers(client: PlainClient) -> bool:
+    """Whether a hover on `LAW`, which is open, shows what is declared."""
+    uri = (client.folder / "rough.law").as_uri()
+    return "variable N > 0" in client.request("textDocument/hover", place(uri))["contents"]["value"]
+
+
+def edit(first: tuple[int, int], last: tuple[int, int], text: str) -> dict[str, Any]:
+    """An edit from one line and column to another."""
+    start, end = ({"line": line, "character": column} for line, column in (first, last))
+    return {"range": {"start": start, "end": end}, "text": text}

@@ -90,7 +90,7 @@ def edit_at_random(seed: int, edits: int) -> None:
         change = types.TextDocumentContentChangePartial(
             place(*first, *last), after[start : len(after) - end]
         )
-        assert edited(text, change, documents.encoding) == after
+        assert edited(text, [change], documents.encoding) == after
         opened = documents.change(uri, version, [change])
         assert opened is not None and opened.text == after
         ask_everything(path, after)

@@ -7,6 +7,7 @@ A stage that reads a user's text returns its result and a list of diagnostics, o
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,7 +45,7 @@ class Text:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a character, both counted from 1."""

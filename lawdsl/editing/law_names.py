@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from lawdsl.core.files import real_path
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import words_of
 from lawdsl.language.keywords import section_of_text
@@ -80,7 +81,7 @@ def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:
     Yields:
         Their paths, those of a folder by name; a symbolic link only to a file in the outermost folder.
     """
-    root = folder.resolve()
+    root = real_path(folder)
     root = root if path.is_relative_to(root) else path.parent
     for current in path.parents:
         yield from _files_in(current, root)
@@ -96,7 +97,7 @@ def _files_in(folder: Path, root: Path) -> Iterator[Path]:
         return
     for name, linked in found:
         path = folder / name
-        if not linked or path.resolve().is_relative_to(root):
+        if not linked or real_path(path).is_relative_to(root):
             yield path
 
 
@@ -112,7 +113,7 @@ def files_below(folder: Path, reach: Reach) -> Below:
     """
     paths_below: list[Path] = []
     left_out = ""
-    root = folder.resolve()
+    root = real_path(folder)
     for count, (top, folders, names) in enumerate(os.walk(folder)):
         if count == reach.folders:
             left_out = f"there are more than {reach.folders:,} folders"
@@ -125,7 +126,7 @@ def files_below(folder: Path, reach: Reach) -> Below:
             left_out = f"{Path(top).name} contains more than {reach.inside:,} folders"
             folders.clear()
         paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
-        paths_below += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
+        paths_below += [p for p in paths if not p.is_symlink() or real_path(p).is_relative_to(root)]
         if len(paths_below) > reach.files:
             left_out = f"there are more than {reach.files:,} files"
             break

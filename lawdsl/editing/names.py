@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lawdsl.core.diagnostics import LawdslError, Span
+from lawdsl.core.files import real_path
 from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.words import Word, Words, header_of, words_of
 from lawdsl.language.edited_tokens import MAX_CHARACTERS
@@ -118,7 +119,7 @@ class File:
     @property
     def ships(self) -> bool:
         """Whether it comes with the tool."""
-        return self.path.resolve().is_relative_to(shipped_folder().resolve())
+        return real_path(self.path).is_relative_to(real_path(shipped_folder()))
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class Files:
         if key not in self.paths:
             path = file_named(name, by.folder, self.opened)
             # a file has one path here, whatever links lead to it
-            self.paths[key] = None if path is None else path.resolve()
+            self.paths[key] = None if path is None else real_path(path)
         path = self.paths[key]
         return None if path is None else self.read(path, by.folder)
 

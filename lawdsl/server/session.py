@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import real_path
 from lawdsl.editing.document import Document
 from lawdsl.editing.positions import Positions
 from lawdsl.proof.check_cache import diagnostic_of, plain_verdict, verdict_of
@@ -197,7 +198,7 @@ class Session:
                 if document.revision == revision:  # else it is read again, perhaps by now
                     document.document = read
                     document.read_version, document.read_revision = version, revision
-        if self.documents.by_uri.get(document.uri) is document and document.revision == revision:
+        if self._is_open(document) and document.revision == revision:
             self._was_read(document, dependent)
 
     def _read(self, document: OpenDocument) -> None:
@@ -248,7 +249,7 @@ class Session:
 
     async def _read_all(self, documents: list[OpenDocument]) -> None:
         for document in documents:
-            if self.documents.by_uri.get(document.uri) is not document:
+            if not self._is_open(document):
                 continue
             dependent = not document.stale  # else it is edited, too, and others depend on that
             document.revision += 1
@@ -260,9 +261,11 @@ class Session:
             await asyncio.sleep(0)  # requests come first
 
     def publish(self, document: OpenDocument) -> None:
-        """Show all that is known to be wrong with a version that was read, unless it is edited since."""
+        """Show all that is known to be wrong with a version that was read, unless it is edited, closed or
+        opened again since.
+        """
         read = document.document
-        if read is None or document.stale:
+        if read is None or document.stale or not self._is_open(document):
             return
         positions = self.positions(read)
         diagnostics = [
@@ -271,6 +274,10 @@ class Session:
         if document.claims_of is read:
             diagnostics += verdict_diagnostics(document.claims, read, positions)
         self.client.publish(document.uri, document.read_version, diagnostics)
+
+    def _is_open(self, document: OpenDocument) -> bool:
+        """Whether a document is neither closed nor opened again."""
+        return self.documents.by_uri.get(document.uri) is document
 
     def messages(self, document: OpenDocument) -> list[Diagnostic]:
         """The messages about a version that was read, and the warnings that follow from its law."""
@@ -348,7 +355,7 @@ class Session:
         assert law is not None
         # as they were read: what is open now may be edited, and verdicts are stored for these texts
         bases = [base.text for base in law.laws.values()]
-        texts = {str(Path(base.name).resolve()): base.text for base in bases}
+        texts = {str(real_path(Path(base.name))): base.text for base in bases}
         name = read.source.name
         return {"text": read.text, "path": str(read.path), "name": name, "open": texts}
 
@@ -464,7 +471,8 @@ class Session:
             try:
                 await self.worker.start()
             except WorkerLost as error:
-                log.error("claims are not decided: %s", error)
+                if not self.over:
+                    log.error("claims are not decided: %s", error)
 
     def end(self) -> None:
         """End the worker, and decide nothing more."""

@@ -16,6 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException
 
 from lawdsl.core.diagnostics import LawdslError, Span
+from lawdsl.core.files import real_path
 from lawdsl.editing.law_names import Reach, files_below, files_that_may_name
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place
@@ -82,7 +83,7 @@ class Searched:
             yield self.target.file
         characters = 0
         for path in self._paths():
-            path = path.resolve()  # one file of several names is edited once
+            path = real_path(path)  # one file of several names is edited once
             if path in seen:
                 continue
             seen.add(path)
@@ -102,7 +103,7 @@ class Searched:
 
     def _paths(self) -> Iterator[Path]:
         if self.target.file.ships:
-            below = files_below(self.folder.resolve(), EVERYWHERE)
+            below = files_below(real_path(self.folder), EVERYWHERE)
             self.missing = below.left_out
             yield from below.paths
             return
@@ -173,7 +174,7 @@ def uri_of(session: Session, path: Path) -> str:
         path: the file.
     """
     document = opened_at(session, path)
-    return document.uri if document is not None else path.resolve().as_uri()
+    return document.uri if document is not None else real_path(path).as_uri()
 
 
 def opened_at(session: Session, path: Path) -> OpenDocument | None:
@@ -183,7 +184,7 @@ def opened_at(session: Session, path: Path) -> OpenDocument | None:
         session: the connection.
         path: the file.
     """
-    resolved = path.resolve()
+    resolved = real_path(path)
     return next((d for d in session.documents.by_uri.values() if d.path == resolved), None)
 
 
