@@ -79,7 +79,7 @@ def test_a_derivative_is_text_before_latex(tmp_path: Path):
     [
         ("∂L/∂N = 0", "the equation does not contain it"),
         ("∂L/∂N = A*step(N - 1)", "step(x): 1 for x > 0"),
-        (f"∂L/∂N = {'A + ' * 2000}A", "too long to be shown: 8,009 characters"),
+        (f"∂L/∂N = {'A + ' * 2000}A", "too long to show: 8,009 characters"),
     ],
 )
 def test_a_derivative_that_needs_words_has_them(text: str, shown_too: str, tmp_path: Path):
@@ -101,7 +101,7 @@ def test_a_derivative_that_needs_words_has_them(text: str, shown_too: str, tmp_p
         ("dcpt.tradeoff", "question dcpt", "question |dcpt", "subject to general(N, D"),
         ("mixing.nested", "pipeline mixing", "pipeline |mixing", "step mixing.m4"),
         ("cmr.critical", "from data", "from |data", "data: the table of measurements"),
-        ("mixing.nested", "mixture, N,", "mixture, |N,", "declared in mixing.size, which comes"),
+        ("mixing.nested", "mixture, N,", "mixture, |N,", "declared in mixing.size, which ships"),
     ],
 )
 def test_what_the_text_does_not_say_is_shown(name: str, written: str, at: str, expected: str):

@@ -186,7 +186,7 @@ def test_a_require_line_has_its_verdict(tmp_path: Path):
 @pytest.mark.parametrize(
     ("marked", "expected"),
     [
-        ("law x\npara|meter A > 0\n", "parameter: what is fitted"),
+        ("law x\npara|meter A > 0\n", "parameter: a fitted number"),
         ("law x\nparameter A > 0\nL = lo|g(A)\n", "log(x)\nthe natural logarithm"),
         ("law x\nparameter A > 0  unit Gto|ken\n", "Gtoken: 10⁹ tokens"),
         ("law x\nextends kap|lan\n", "law kaplan\n"),

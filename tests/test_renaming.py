@@ -80,7 +80,7 @@ def test_a_name_of_a_question_keeps_its_meaning(tmp_path: Path):
         (LAW.replace("unit param", "unit pa|ram"), "x", "`param` is a unit"),
         (LAW.replace("law half", "law ha|lf"), "x", "rename the file"),
         (LAW.replace("= E +", "= E |+"), "x", ""),
-        ("law x\nextends chinchilla\nrequire ∂L/∂N| < 0\n", "x", "comes with lawdsl"),
+        ("law x\nextends chinchilla\nrequire ∂L/∂N| < 0\n", "x", "ships with lawdsl"),
         ("question q\nuses m : mixing.m4\nlet r|[j] = 1\nminimize m[i](r[j])\n", "x", "each label"),
         ("law x\nL = |unknown\n", "y", "`unknown` is not declared"),
     ],

@@ -140,7 +140,7 @@ def test_an_editor_offers_the_guess_and_fix_all_leaves_it_out(tmp_path: Path):
         "context": {"diagnostics": []},
     }
     (action,) = client.request("textDocument/codeAction", params)
-    assert action["title"] == "replace `alhpa` by `alpha`"
+    assert action["title"] == "replace `alhpa` with `alpha`"
     assert action["kind"] == "quickfix" and not action["isPreferred"]
     assert action["edit"]["documentChanges"][0]["edits"][0]["newText"] == "alpha"
     params["context"]["only"] = ["source.fixAll"]

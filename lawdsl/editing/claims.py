@@ -105,9 +105,9 @@ def premises(document: Document, opened: OpenFiles) -> Mapping[str, str]:
     for number, line in enumerate(read):
         for name in (line.defines,) if line.defines else line.names:
             mentions.setdefault(name, []).append(number)
-    behind = {line.defines: line.names for line in read if line.defines}
+    names_in_formula = {line.defines: line.names for line in read if line.defines}
     for number, line in enumerate(read):
-        for name in () if line.defines else _reached(line.names, behind) - line.names:
+        for name in () if line.defines else _reached(line.names, names_in_formula) - line.names:
             mentions.setdefault(name, []).append(number)  # a bound by way of a let
     always = [number for number, line in enumerate(read) if line.keyword == "extends"]
     texts = "\n".join(_texts_of_laws(document, opened))
@@ -154,15 +154,15 @@ class _Line:
         tokens = line.tokens
         keyword = _keyword(line)
         names = frozenset(_names(tokens))
-        behind = str(tokens[1].value) if len(tokens) > 1 else ""
+        second = str(tokens[1].value) if len(tokens) > 1 else ""
         defines = ""
         if keyword in ("let", "setting") and len(tokens) > 1:
             defines = ascii_name(str(tokens[1].value))
-        elif tokens[0].type == "NAME" and behind in ("=", "["):
+        elif tokens[0].type == "NAME" and second in ("=", "["):
             defines = ascii_name(keyword)
         return cls(keyword, _words(line), names, defines, _listed(line))
 
-    def behind(self, name: str) -> frozenset[str]:
+    def depends_on(self, name: str) -> frozenset[str]:
         """The names on which one of its names depends by this line."""
         return self.names - self.declares if name in self.declares else self.names
 
@@ -196,18 +196,18 @@ def _connected(
         name = waiting.pop()
         for number in mentions.get(name, ()):
             needed.add(number)
-            new = lines[number].behind(name) - known
+            new = lines[number].depends_on(name) - known
             waiting += new
             known |= new
     return known, needed
 
 
-def _reached(names: frozenset[str], behind: Mapping[str, frozenset[str]]) -> set[str]:
-    """Names, and those in the formulas behind them."""
+def _reached(names: frozenset[str], names_in_formula: Mapping[str, frozenset[str]]) -> set[str]:
+    """Names, and those that their formulas depend on."""
     known = set(names)
     waiting = list(names)
     while waiting:
-        new = behind.get(waiting.pop(), frozenset()) - known
+        new = names_in_formula.get(waiting.pop(), frozenset()) - known
         known |= new
         waiting += new
     return known

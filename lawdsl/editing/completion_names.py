@@ -17,7 +17,7 @@ from lawdsl.language.pipeline_records import MEASUREMENTS
 ASSIGNED = re.compile(r",\s*(\w+)\s*(?=[=,]|$)")
 CALLED = re.compile(r"(?:\[[^\]\n]*\])?\(")
 SUBSCRIPTS = re.compile(r"[ \t]*\[([^\]\n]*)\]")
-ALONG = "step"  # what runs move along, as a rule
+RUN_AXIS = "step"  # the usual column along which runs proceed
 IN_LAWS = ("setting", "parameter", "variable", "let")
 SEEN: dict[str, tuple[str, ...]] = {
     "variable": ("setting",),
@@ -64,7 +64,7 @@ def declared_names(file: File, place: Place, files: Files) -> Iterator[Completio
         return
     if word.declares and word.role == "name":
         for name in _undeclared(file, place, files):
-            yield Completion(name, word.declares, span, "used, but not declared", 2)
+            yield Completion(name, word.declares, span, "used but not declared", 2)
     if word.role == "law":
         yield from _laws(file, place, files)
     if word.role == "header":
@@ -98,7 +98,7 @@ def _outputs(file: File, place: Place, files: Files) -> Iterator[Completion]:
             yield Completion(target.name, "output", place.span, "the output", 2)
     if not any(t.kind == "output" for t in known.values()):
         for name in _undeclared(file, place, files):
-            yield Completion(name, "output", place.span, "used, but not declared", 2)
+            yield Completion(name, "output", place.span, "used but not declared", 2)
 
 
 def _known(file: File, place: Place, files: Files) -> dict[str, Target]:
@@ -114,8 +114,12 @@ def _undeclared(file: File, place: Place, files: Files) -> list[str]:
     """Names that formulas of a file mention, and nothing declares."""
     known = files.all_declared(file)
     lines = file.words.lines
-    fresh = {w.line for w in file.words if w.text == "is" and lines[w.line].keyword == "require"}
-    words = (w for w in file.words if w.role == "name" and not w.declares and w.line not in fresh)
+    unbound_lines = {
+        w.line for w in file.words if w.text == "is" and lines[w.line].keyword == "require"
+    }
+    words = (
+        w for w in file.words if w.role == "name" and not w.declares and w.line not in unbound_lines
+    )
     mentioned = (w.text for w in words if w.span.start != place.span.start)
     return [n for n in dict.fromkeys(mentioned) if n not in known and n != MEASUREMENTS]
 
@@ -125,7 +129,7 @@ def _laws(file: File, place: Place, files: Files) -> Iterator[Completion]:
     if place.line not in ("extends", "step", "uses", "require"):
         sections = ()  # in a formula only the law that is extended has a value
         if file.extended:
-            yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
+            yield Completion(file.extended, "law", place.span, "the extended law", 3)
     this_law = next((w.text for w in file.words if w.role == "header"), "")
     for name, title in law_names(file, sections, files) if sections else ():
         if name != this_law:  # a law is not built on itself
@@ -168,7 +172,7 @@ def _names(file: File, place: Place, files: Files) -> Iterator[Completion]:
     formula = place.line in ("output", "let", "require") and before[-1] != "DEL"
     if file.extended and formula and not aggregated:
         if not place.following.startswith(("(", "[")) and "law" not in kinds:
-            yield Completion(file.extended, "law", place.span, "the law that is extended", 3)
+            yield Completion(file.extended, "law", place.span, "the extended law", 3)
 
 
 def _is_last(target: Target, file: File, place: Place) -> bool:
@@ -252,7 +256,7 @@ def _of_law(file: File, place: Place, files: Files) -> Iterator[Completion]:
     else:
         laws = [files.named(step, file) for step in dict.fromkeys((word.of, *file.steps))]
     if place.line == "measure":
-        yield Completion(ALONG, "column", place.span, "the column along which runs are read", 2)
+        yield Completion(RUN_AXIS, "column", place.span, "the column along which runs are read", 2)
     kinds: tuple[str, ...] = ("variable", "given", "setting", "output", "unknown", "parameter")
     if word.role == "argument" or word.alone:
         kinds = ("variable", "given", "setting")

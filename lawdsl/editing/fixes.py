@@ -48,7 +48,7 @@ def corrections(
             yield Correction(d.help or d.message, d.edits, d)
         for edit in d.suggested:
             written = document.text[edit.span.start : edit.span.end]
-            yield Correction(f"replace `{written}` by `{edit.text}`", (edit,), d, safe=False)
+            yield Correction(f"replace `{written}` with `{edit.text}`", (edit,), d, safe=False)
 
 
 def all_corrected(document: Document, opened: OpenFiles) -> Edit | None:

@@ -247,7 +247,7 @@ def _about_law(target: Target, files: Files) -> Iterator[Block]:
     sources = [s.text for s in statements if isinstance(s, tree.SourceNode)]
     if sources:
         yield Block("text", printable("; ".join(sources)))
-    yield Block("text", "comes with lawdsl" if target.file.ships else f"in {target.file.path.name}")
+    yield Block("text", "ships with lawdsl" if target.file.ships else f"in {target.file.path.name}")
 
 
 def _equation(law: tree.Definition, statements: tuple[tree.Statement, ...]) -> Iterator[Block]:
@@ -304,7 +304,7 @@ def _about_name(target: Target, file: File, files: Files) -> Iterator[Block]:
         where = _law_name(target.file) or target.file.path.name
         yield Block(
             "text",
-            f"declared in {where}" + (", which comes with lawdsl" if target.file.ships else ""),
+            f"declared in {where}" + (", which ships with lawdsl" if target.file.ships else ""),
         )
 
 
@@ -340,7 +340,7 @@ def _declaration(
 def _about_derivative(derivative: Derivative) -> list[Block]:
     if len(derivative.text) > 2 * MAX_FORMULA:
         size = f"{len(derivative.text):,} characters"
-        return [Block("text", f"its derivative is too long to be shown: {size}")]
+        return [Block("text", f"its derivative is too long to show: {size}")]
     blocks = [Block("code", derivative.text)]
     if derivative.text.endswith(" = 0"):
         blocks.append(Block("text", "the equation does not contain it"))

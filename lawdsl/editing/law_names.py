@@ -92,10 +92,10 @@ def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:
 def _files_in(folder: Path, root: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
-            found = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(".law"))
+            laws = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(".law"))
     except OSError:  # a folder that was removed, or may not be looked into
         return
-    for name, linked in found:
+    for name, linked in laws:
         path = folder / name
         if not linked or real_path(path).is_relative_to(root):
             yield path

@@ -10,14 +10,14 @@ from lawdsl.core.units import PREFIXES, UNITS
 KEYWORDS: Mapping[str, str] = {
     "law": "begins the file of a law: its name, which follows from the path of the file, and its title",
     "question": "begins the file of a question: what a fitted law is asked for",
-    "pipeline": "begins the file of a pipeline: steps, of which the predictions of one are the data of the next",
+    "pipeline": "begins the file of a pipeline: steps of fits and answers, which may use the results of earlier steps",
     "source": "where the law is published",
     "note": "what a reader of the publication or of a fit should know",
     "extends": "takes over the declarations, claims, objective and starts of a law with the same left-hand side",
     "index": "names that run over the labels of a set: from the data, numbered `1..30`, or listed `{web, code}`",
     "variable": "a column of the table of measurements, converted to its unit",
     "setting": "a known constant, which a user may change",
-    "parameter": "what is fitted; the fit keeps it in its domain",
+    "parameter": "a fitted number, within its domain",
     "let": "a name for a part of a formula",
     "fix": "fixes parameters at numbers",
     "tie": "makes parameters formulas of others",
@@ -46,7 +46,7 @@ KEYWORDS: Mapping[str, str] = {
     "decreasing": "claims that the formula decreases strictly in the variable",
     "convex": "claims that the formula is convex in the variable",
     "concave": "claims that the formula is concave in the variable",
-    "over": "the set of labels of an index; in an objective, how many times an over-estimate counts",
+    "over": "the set of labels of an index; in an objective, the weight of over-estimates",
     "simplex": "the values are at least 0 and sum to 1 over the last subscript",
     "integer": "a whole number of an interval",
     "against": "the share that decreases as much as the other increases",
@@ -71,7 +71,7 @@ IN_PLACE: Mapping[tuple[str, str], str] = {
     ("for", "("): "the indices that are summed or multiplied over",
     ("for", "require"): "the conditions under which the claim is made",
     ("over", "index"): "the set of labels of the index",
-    ("over", "("): "how many times an over-estimate, predicted above measured, counts",
+    ("over", "("): "the weight of over-estimates, where the prediction is above the measurement",
     ("minimize", "law"): "the objective of the fit: its sum over the rows is minimised",
     ("minimize", "question"): "the goal: the answer makes this as small as possible",
     ("maximize", "question"): "the goal: the answer makes this as large as possible",
@@ -110,7 +110,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
 
 CONSTANTS: Mapping[str, str] = {"pi": "the number π", "oo": "infinity, in limits"}
 OPTIONS: Mapping[str, str] = {
-    "over": "how many times an over-estimate, predicted above measured, counts"
+    "over": "the weight of over-estimates, where the prediction is above the measurement"
 }
 VERDICTS: Mapping[str, str] = {
     "proved": "the claim holds on the whole domain, for every admissible parameter",

@@ -65,11 +65,11 @@ class File:
         """Name -> the word that declares it."""
 
         def read() -> Named:
-            found: dict[str, Word] = {}
+            declaring: dict[str, Word] = {}
             for line in self.words.lines:
                 for word in line.declaring:
-                    found.setdefault(word.text, word)
-            return found
+                    declaring.setdefault(word.text, word)
+            return declaring
 
         return _DECLARED.get(self.text, read)
 
@@ -78,11 +78,11 @@ class File:
         """Label -> the first word that is this label."""
 
         def read() -> Named:
-            found: dict[str, Word] = {}
+            labels: dict[str, Word] = {}
             for word in self.words:
                 if word.role == "label":
-                    found.setdefault(word.name, word)
-            return found
+                    labels.setdefault(word.name, word)
+            return labels
 
         return _LABELS.get(self.text, read)
 
@@ -99,14 +99,14 @@ class File:
     @cached_property
     def uses(self) -> Mapping[str, str]:
         """Name -> the law that it stands for a fit of, in a question."""
-        found: dict[str, str] = {}
+        laws: dict[str, str] = {}
         if "uses" not in self.text:
-            return found
+            return laws
         for line in self.words.lines:
             if line.keyword == "uses":
                 law = next((w.text for w in line.words if w.role == "law"), "")
-                found |= {w.text: law for w in line.words if w.declares}
-        return found
+                laws |= {w.text: law for w in line.words if w.declares}
+        return laws
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -226,32 +226,32 @@ class Files:
         return self.declarations[key]
 
     def _declaration(self, name: str, file: File) -> Target | None:
-        found = None
+        target = None
         for each in self.chain(file):
             word = each.declared.get(name) if each.may_mention(name) else None
             if word is None:
                 continue
-            if found is None or (found.kind == "output" and word.declares == "output"):
-                found = Target(each, name, word.declares, word.span)
-            if found.kind != "output":
+            if target is None or (target.kind == "output" and word.declares == "output"):
+                target = Target(each, name, word.declares, word.span)
+            if target.kind != "output":
                 break
-        return found
+        return target
 
     def all_declared(self, file: File) -> dict[str, Target]:
         """Name -> what it stands for, for all names of a file and of the laws that it extends."""
-        found: dict[str, Target] = {}
+        targets: dict[str, Target] = {}
         for each in self.chain(file):
             for name, word in each.declared.items():
-                found.setdefault(name, Target(each, name, word.declares, word.span))
-        return found
+                targets.setdefault(name, Target(each, name, word.declares, word.span))
+        return targets
 
     def law(self, name: str, file: File) -> Target | None:
         """The law, question or pipeline of a name."""
-        found = self.named(name, file)
-        if found is None:
+        file_of_name = self.named(name, file)
+        if file_of_name is None:
             return None
-        header = header_of(found.words)
-        return Target(found, name, "law", header.span if header else Span(0, 0))
+        header = header_of(file_of_name.words)
+        return Target(file_of_name, name, "law", header.span if header else Span(0, 0))
 
     def called(self, name: str, file: File) -> File | None:
         """The file whose names the arguments of a call have: `r` of `general(N, r = 1)`.
@@ -309,9 +309,9 @@ class Files:
         laws = (word.of, *file.steps) if word.of else file.steps
         for name in dict.fromkeys(laws):
             law = self.named(name, file)
-            found = self.declaration(word.text, law) if law is not None else None
-            if found is not None and found.kind in ("variable", "output", "unknown"):
-                return found
+            target = self.declaration(word.text, law) if law is not None else None
+            if target is not None and target.kind in ("variable", "output", "unknown"):
+                return target
         return None
 
     def _label(self, word: Word, file: File) -> Target | None:

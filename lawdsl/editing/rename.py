@@ -68,7 +68,7 @@ def renamed_word(file: File, offset: int, files: Files) -> tuple[Word, Target]:
         raise RenameRefused(FIXED[target.kind])
     if target.file.ships:
         where = target.file.path.name
-        raise RenameRefused(f"`{word.text}` is declared in {where}, which comes with lawdsl")
+        raise RenameRefused(f"`{word.text}` is declared in {where}, which ships with lawdsl")
     return word, target
 
 

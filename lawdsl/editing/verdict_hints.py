@@ -53,13 +53,13 @@ def verdict_details(verdict: Verdict) -> list[str]:
     """
     lines = [_evidence(verdict) + _expectation(verdict)]
     if verdict.condition is not None and verdict.exact:
-        lines.append("the condition is necessary, too")
+        lines.append("the condition is also necessary")
     lines += [f"it is proved with `parameter {bound}`" for bound in verdict.remedy]
     if verdict.verdict == "refuted":
         at = _point(verdict)
         lines.append(f"at {at}: {verdict.value}" if at else str(verdict.value))
         if verdict.never:
-            lines.append("it holds nowhere: the opposite is proved")
+            lines.append("it holds at no point: the opposite is proved")
     if verdict.blame is not None:
         lines.append(verdict.blame)
     lines += verdict.proof

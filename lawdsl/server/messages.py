@@ -226,9 +226,9 @@ def _is_number(value: Any) -> bool:
 
 def _reasons(error: Exception) -> str:
     """What is wrong with parameters, and where in them, as the protocol names their parts."""
-    found = []
+    reasons = []
     for reason in transform_error(error)[:MAX_REASONS]:
         what, _, place = reason.partition(" @ $.")
         path = re.sub(r"_([a-z])", lambda match: match[1].upper(), place)
-        found.append(f"{what} at `{path}`" if place else what)
-    return "; ".join(found)
+        reasons.append(f"{what} at `{path}`" if place else what)
+    return "; ".join(reasons)

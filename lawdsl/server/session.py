@@ -64,7 +64,7 @@ class Session:
         documents: the documents that it has open.
         memory: verdicts of earlier versions.
         worker: the process that decides claims.
-        waiting: addresses of the documents whose claims are to be decided, the next one first.
+        to_decide: addresses of the documents whose claims are to be decided, the next one first.
         deciding: the address of the one for which the worker works until it is edited: it decides claims
             or computes derivatives.
         limits: CPU time (s) for one claim, and for all of a law.
@@ -74,14 +74,14 @@ class Session:
         refreshes_hints: whether it requests hints again when it is asked to.
         progress: wakes the requests that wait for a verdict.
         derivatives: of laws, for hovers.
-        over: whether the connection is at its end.
+        ended: whether the connection has ended.
     """
 
     client: Client
     documents: OpenDocuments = field(default_factory=OpenDocuments)
     memory: VerdictMemory = field(default_factory=VerdictMemory)
     worker: WorkerProcess = field(default_factory=WorkerProcess)
-    waiting: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    to_decide: OrderedDict[str, None] = field(default_factory=OrderedDict)
     deciding: str | None = None
     limits: tuple[float, float | None] = (CLAIM_SECONDS, None)
     versioned_edits: bool = False
@@ -90,7 +90,7 @@ class Session:
     refreshes_hints: bool = False
     progress: Progress = field(default_factory=Progress)
     derivatives: Derivatives = field(default_factory=Derivatives)
-    over: bool = False
+    ended: bool = False
     _timers: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _decider: asyncio.Task[None] | None = None
@@ -115,7 +115,7 @@ class Session:
     def closed(self, uri: str) -> None:
         """The editor closed a document; its messages are removed, and its file counts again."""
         document = self.documents.close(uri)
-        self.waiting.pop(uri, None)
+        self.to_decide.pop(uri, None)
         for kind in ("read", "claims", "decide", "derivatives"):
             self._stop(kind, uri)
         if self.deciding == uri:
@@ -175,7 +175,7 @@ class Session:
     def _edited(self, document: OpenDocument) -> None:
         for kind in ("decide", "derivatives"):
             self._stop(kind, document.uri)
-        self.waiting.pop(document.uri, None)
+        self.to_decide.pop(document.uri, None)
         if self.deciding == document.uri:
             self.worker.cancel()
         delay = LARGE_DELAY if len(document.text) > LARGE else READ_DELAY
@@ -290,14 +290,14 @@ class Session:
 
     def _decide_soon(self, document: OpenDocument) -> None:
         """Put a document in front of those whose claims are to be decided."""
-        self.waiting[document.uri] = None
-        self.waiting.move_to_end(document.uri, last=False)
+        self.to_decide[document.uri] = None
+        self.to_decide.move_to_end(document.uri, last=False)
         if self._decider is None or self._decider.done():
             self._decider = self._spawn(self._decide_all())
 
     async def _decide_all(self) -> None:
-        while self.waiting:
-            uri, _ = self.waiting.popitem(last=False)
+        while self.to_decide:
+            uri, _ = self.to_decide.popitem(last=False)
             document = self.documents.by_uri.get(uri)
             if document is not None and not document.stale and document.document is not None:
                 if self.claims(uri).deciding:
@@ -312,7 +312,7 @@ class Session:
         def is_current() -> bool:
             opened = self.documents.by_uri.get(document.uri)
             same = opened is document and document.document is read and not document.stale
-            return same and not self.over
+            return same and not self.ended
 
         self._spawn(self.derivatives.compute_all(self, read, document.uri, is_current))
 
@@ -382,7 +382,7 @@ class Session:
         try:
             answer = await self.worker.ask("check", request, show)
         except WorkerLost as error:
-            if self.over:
+            if self.ended:
                 return
             log.error("the claims of %s are not decided: %s", read.path, error)
             answer = {}
@@ -416,7 +416,7 @@ class Session:
         key, claims = keys_of(read)
         if self.claims(uri).deciding:
             self._stop("decide", uri)
-            self.waiting.pop(uri, None)
+            self.to_decide.pop(uri, None)
             # a request that is cancelled leaves the work to the hints, and the worker its turn
             await asyncio.shield(self._spawn(self._decide_now(document, read)))
         known = self.memory.of(key).verdicts  # not those of a version that is edited meanwhile
@@ -471,11 +471,11 @@ class Session:
             try:
                 await self.worker.start()
             except WorkerLost as error:
-                if not self.over:
+                if not self.ended:
                     log.error("claims are not decided: %s", error)
 
     def end(self) -> None:
         """End the worker, and decide nothing more."""
-        self.over = True
-        self.waiting.clear()
+        self.ended = True
+        self.to_decide.clear()
         self.worker.end()

@@ -55,7 +55,7 @@ class Searched:
     """The files that may mention what a target declares: open documents, then those on disk, each once.
 
     Names lead from a folder downwards: only files in the folders that contain that of the target may
-    mention it. What comes with lawdsl may be mentioned everywhere.
+    mention it. What ships with lawdsl may be mentioned everywhere.
 
     Attributes:
         target: what is declared.
