@@ -1,0 +1,404 @@
+"""Objective + parameters to be moved -> the ends of their profile intervals.
+
+Each end is bracketed by the last value that the rows accept and the first that they reject, with the
+other parameters refitted. The two are not alike: a refit that ends below the threshold proves that a
+value is accepted, but one that has not converged, or lies in another valley, may end above it by
+itself. So a value is rejected only by refits that have converged, and an end counts only after further
+refits just beyond it, from other starts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
+from lawdsl.fitting.intervals.constrained_profile import ConstrainedFit, with_untransformed
+from lawdsl.fitting.intervals.delta import open_ends_at_infinity
+from lawdsl.fitting.intervals.refits import Refit, Refits, refit, refit_exactly
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.transforms import to_free, to_parameters
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+MAX_PROFILE_EVALUATIONS = 12  # evaluations for one end
+# tolerance of an end, relative to the half width of the interval
+END_RTOL = 1e-3
+# largest distance of the next point from the fit, relative to the last one
+MAX_EXTENSION = 3.0
+# of an unconstrained parameter: further out the data determine no end
+MAX_PROFILE_FREE = 40.0
+# of an unconstrained parameter with a bound: longest predicted move from one point to the next
+MAX_PREDICTED_MOVE = 2.0
+# relative to the excess over the threshold: a refit whose predicted decrease is larger rejects nothing
+MAX_GAIN_SHARE = 0.5
+# relative to the distance of an end: where it is confirmed, so that an excess is no rounding error
+CONFIRMED_DISTANCE = 1.05
+MAX_CONFIRMATIONS = 4  # how often a search continues beyond an end that is not confirmed
+NEIGHBOURS = 2  # ends of other parameters from which a refit starts
+# the root of the increase, relative to that of an end, by which a point counts that nothing rejects
+UNKNOWN_ROOT = 0.5
+# work of an evaluation of one start, relative to that of one of many
+EXACT_WORK = 2
+
+
+class EndSearch:
+    """The state of the search for the ends of intervals, one row per end.
+
+    Args:
+        problem: the objective to be minimised, with its data.
+        free: its unconstrained parameters, shape (parameters,).
+        width: an estimate of the half width of each interval, shape (parameters,).
+        base: the objective of the fit.
+        rise: the increase of the objective at the ends of each interval, shape (parameters,).
+        bounds: the problem with bounds that depend on other parameters, if there are any.
+        widest: the distance beyond which the data do not determine an end; for a parameter without
+            bounds, in half widths if these are above 1.
+        directions: how all parameters move with each, near the fit, shape (parameters, parameters);
+            None where the others stay.
+        evaluations: the number of evaluations that are left; the search ends where there are none.
+
+    Attributes:
+        low, high: the ends, shape (parameters,).
+        open_low, open_high: the masks of ends that are infinite, or the bound, only since refits
+            beyond the last accepted value have not converged, shape (parameters,).
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        free: Array,
+        width: Array,
+        base: float,
+        rise: Array,
+        bounds: ConstrainedFit | None = None,
+        widest: float = MAX_PROFILE_FREE,
+        directions: Array | None = None,
+        evaluations: float = np.inf,
+    ) -> None:
+        self.evaluations = evaluations
+        self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
+        self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
+        # without bounds the unconstrained value is the parameter itself, whose scale depends on its
+        # unit
+        unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
+        self.longest = np.where(unbounded, np.inf, MAX_PREDICTED_MOVE)
+        self.directions = np.eye(len(free)) if directions is None else directions
+        self.rises = rise
+        self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
+        self.lowest, self.lowest_free = base, free
+        self.low, self.high = (np.full(len(free), np.nan) for _ in range(2))
+        self.open_low, self.open_high = (np.zeros(len(free), dtype=bool) for _ in range(2))
+        self.released = _inside_bounds(problem, free, rise)
+
+    @property
+    def lowest_theta(self) -> Array:
+        """The parameters with the lowest objective that the search has found."""
+        return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
+
+    def run(self, numbers: Numbers, side: Array) -> None:
+        """Search for the ends of intervals, one per number and side.
+
+        Args:
+            numbers: the positions of the parameters, shape (ends,).
+            side: -1 or 1 for the lower or upper end, shape (ends,).
+        """
+        self.number, self.side, self.centre = numbers, side, self.fit[numbers]
+        # sqrt(increase) is nearly linear in the distance; here it is scaled to 1 at the end
+        self.rise = self.rises[numbers]
+        self.widest = self.widest_of[numbers]
+        self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
+        # the bracket: the largest distance with too small an increase, and the smallest with too
+        # large a one
+        self.inside = np.zeros(len(side))
+        self.inside_root = np.zeros(len(side))
+        self.outside = np.full(len(side), np.nan)
+        self.outside_root = np.full(len(side), np.nan)
+        # the last accepted point, and its distance, from which the next point is predicted: a search
+        # that starts at a point with a large increase may stay in another valley, whose profile does
+        # not reach the fit
+        self.accepted_free = np.repeat(self.fit[None], len(side), axis=0)
+        self.accepted = np.zeros(len(side))
+        self.last_free = self.accepted_free.copy()
+        self.end = self.centre + self.away
+        self.was_small = np.zeros(len(side), dtype=bool)
+        # ends whose bracket contains a point that nothing rejects, and nothing accepts
+        self.doubted = np.zeros(len(side), dtype=bool)
+        self.seen: list[tuple[Array, Array]] = []
+        self.going = np.arange(len(side))
+        unconfirmed = self.going
+        for _ in range(MAX_CONFIRMATIONS):
+            self._bracket()
+            unconfirmed = self._unconfirmed(unconfirmed)
+            self.going = unconfirmed
+            if not len(unconfirmed) or self.evaluations <= 0:
+                break
+        self.end[unconfirmed] = self.side[unconfirmed] * np.inf
+        self._store(unconfirmed)
+
+    def _store(self, unconfirmed: Numbers) -> None:
+        """The ends, as values of the parameters."""
+        is_open = np.isinf(self.end) & self.doubted
+        is_open[unconfirmed] = True
+        fitted = to_parameters(self.problem.transforms, self.fit[None])[0]
+        for k, j in enumerate(self.number):
+            row = self.fit.copy()
+            row[j] = self.end[k]
+            value = to_parameters(self.problem.transforms, row[None])[0, j]
+            low, high = open_ends_at_infinity(value, value, fitted[j])
+            # fmin and fmax ignore the nan of ends that are not known yet
+            self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
+            (self.open_low if self.side[k] < 0 else self.open_high)[j] |= is_open[k]
+
+    def _bracket(self) -> None:
+        """Search for every end in `going`, until it is known or has had all its evaluations."""
+        for _ in range(MAX_PROFILE_EVALUATIONS):
+            if not self.step():
+                break
+        if not len(self.going):
+            return
+        # of a bracket that is left, the rejected side; where no point with a larger increase was
+        # found, the data determine no end
+        left = self.going
+        known = np.isfinite(self.outside[left])
+        self.end[left] = np.where(
+            known, self.centre[left] + self.outside[left], self.side[left] * np.inf
+        )
+
+    def step(self) -> bool:
+        """Evaluate the profile for every end that has not converged; return whether there was any."""
+        going = self.going
+        if not len(going):
+            return False
+        refits, rejects = self._refitted(going, self._predicted(going)[None], self.away[going])
+        if self.evaluations <= 0:
+            return False
+        losses = refits.losses
+        with np.errstate(all="ignore"):
+            root = np.sqrt(np.maximum(losses - self.base, 0.0) / self.rise[going])
+        # a point without a value is treated as far beyond the end, so that the bracket closes
+        # towards the fit
+        root = np.where(np.isfinite(root), root, 1e6)
+        self.end[going] = self.centre[going] + self.away[going]
+        accepted = root < 1
+        # values that nothing rejects are inside, too
+        small = accepted | ~rejects
+        self.doubted[going[~accepted & small]] = True
+        self.inside[going[small]] = self.away[going[small]]
+        self.inside_root[going[small]] = np.where(accepted, root, UNKNOWN_ROOT)[small]
+        self._accept(going[accepted], refits.free[accepted])
+        self.outside[going[~small]] = self.away[going[~small]]
+        self.outside_root[going[~small]] = root[~small]
+        # Illinois: a side that stays twice counts half, as its profile is far from the secant
+        twice = small == self.was_small[going]
+        kept = going[twice & small]
+        self.outside_root[kept] = 1 + (self.outside_root[kept] - 1) / 2
+        kept = going[twice & ~small]
+        self.inside_root[kept] = 1 - (1 - self.inside_root[kept]) / 2
+        self.was_small[going] = small
+        # the last secant through the fit costs nothing and yields the remaining digits
+        done = np.abs(root - 1) <= END_RTOL
+        self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
+        unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
+        self.end[going[unbounded]] = self.side[going[unbounded]] * np.inf
+        self._next(going)
+        self.going = going[~(done | unbounded)]
+        return True
+
+    def _accept(self, ends: Numbers, free: Array) -> None:
+        """Predict the next points of some ends from accepted points, shape (ends, parameters)."""
+        self.accepted_free[ends] = free
+        self.accepted[ends] = free[np.arange(len(ends)), self.number[ends]] - self.centre[ends]
+
+    def _refitted(self, ends: Numbers, starts: Array, away: Array) -> tuple[Refits, Mask]:
+        """The lowest refit of each end with its parameter at a distance from the fit, and whether the
+        rows reject this value.
+
+        Args:
+            ends: the ends.
+            starts: starts of the other parameters, shape (starts, ends, parameters).
+            away: the distances of the parameters from the fit, shape (ends,).
+        """
+        count, numbers, rows = len(starts), self.number[ends], np.arange(len(ends))
+        starts = starts.copy()
+        starts[:, rows, numbers] = self.centre[ends] + away
+        flat = starts.reshape(-1, starts.shape[2])
+        every = self._least(flat, np.tile(numbers, count))
+        losses = np.where(np.isfinite(every.losses), every.losses, np.inf).reshape(count, -1)
+        best = np.argmin(losses, axis=0) * len(ends) + rows
+        refits, start = every.at(best), flat[best]
+        threshold = self.base + self.rise[ends] * (1 + 2 * END_RTOL)
+
+        def repeated(chosen: Numbers, start: Array, by: Refit) -> Refits:
+            start = start.copy()
+            start[np.arange(len(chosen)), numbers[chosen]] = flat[chosen, numbers[chosen]]
+            return refits.lowest(self._least(start, numbers[chosen], by), chosen)
+
+        # before values are rejected, another valley is tried: that of the last point, wherever it is
+        outside = np.flatnonzero(~(refits.losses <= threshold))
+        if len(outside):
+            refits = repeated(outside, self.last_free[ends[outside]], refit)
+        # and a refit that has not converged, or only slowly decreases, rejects nothing
+        for again in (start, None):
+            doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
+            if len(doubtful) and self.evaluations > 0:
+                begin = refits.free if again is None else again
+                refits = repeated(doubtful, begin[doubtful], refit_exactly)
+        found = np.isfinite(refits.losses)
+        self.last_free[ends[found]] = refits.free[found]
+        self.seen.append((refits.free[found], refits.losses[found]))
+        if found.any() and np.min(refits.losses[found]) < self.lowest:
+            k = int(np.argmin(np.where(found, refits.losses, np.inf)))
+            self.lowest, self.lowest_free = float(refits.losses[k]), refits.free[k]
+        return refits, ~(refits.losses <= threshold) & ~_is_doubtful(refits, threshold)
+
+    def _predicted(self, ends: Numbers) -> Array:
+        """Starts at the next points: linear continuation of the profile from the fit through its
+        last accepted point.
+        """
+        numbers = self.number[ends]
+        inside, last = self.accepted[ends], self.accepted_free[ends]
+        steps = (self.away[ends] - inside)[:, None]
+        with np.errstate(all="ignore"):
+            secant = (last - self.fit) / inside[:, None]
+        slopes = np.where((inside == 0)[:, None], self.directions[numbers], secant)
+        return np.asarray(last + np.clip(slopes * steps, -self.longest, self.longest))
+
+    def _unconfirmed(self, ends: Numbers) -> Numbers:
+        """The ends, of those given, whose search continues: values beyond them are accepted, or
+        refits beyond them have not converged. Brackets of these begin there.
+        """
+        ends = ends[np.isfinite(self.end[ends])]
+        if not len(ends) or self.evaluations <= 0:
+            return ends[:0]
+        surpassed = self._surpassed(ends)
+        rest = ends[~np.isin(ends, surpassed)]
+        distance = (self.end - self.centre)[rest]
+        self.away[rest] = np.clip(
+            CONFIRMED_DISTANCE * distance, -self.widest[rest], self.widest[rest]
+        )
+        if not len(rest):
+            return surpassed
+        starts = np.stack([self._predicted(rest), *self._neighbours(rest)])
+        refits, rejects = self._refitted(rest, starts, self.away[rest])
+        accepted = refits.losses <= self.base + self.rise[rest]
+        self._accept(rest[accepted], refits.free[accepted])
+        self.doubted[rest[~accepted & ~rejects]] = True
+        again = rest[accepted | ~rejects]
+        self._reopen(again)
+        return np.sort(np.concatenate([surpassed, again]))
+
+    def _surpassed(self, ends: Numbers) -> Numbers:
+        """The ends, of those given, beyond which a point of any search is accepted."""
+        free = np.concatenate([points for points, _ in self.seen])
+        losses = np.concatenate([each for _, each in self.seen])
+        beyond = (free[:, self.number[ends]] - self.centre[ends]) * self.side[ends]
+        beyond = np.where(losses[:, None] <= self.base + self.rise[ends], beyond, -np.inf)
+        furthest = np.argmax(beyond, axis=0)
+        distance = np.abs(self.end - self.centre)[ends]
+        found = beyond[furthest, np.arange(len(ends))] > distance * (1 + 2 * END_RTOL)
+        surpassed = ends[found]
+        self._accept(surpassed, free[furthest[found]])
+        self.away[surpassed] = self.accepted[surpassed]
+        self._reopen(surpassed)
+        return surpassed
+
+    def _reopen(self, ends: Numbers) -> None:
+        """Continue the search for some ends beyond their points `away`, which are inside."""
+        self.inside[ends], self.inside_root[ends] = self.away[ends], UNKNOWN_ROOT
+        nearer = ends[~(np.abs(self.outside[ends]) > np.abs(self.away[ends]))]
+        self.outside[nearer] = self.outside_root[nearer] = np.nan
+        self.was_small[ends] = True
+        at_limit = np.abs(self.away[ends]) >= self.widest[ends]
+        self.end[ends[at_limit]] = self.side[ends[at_limit]] * np.inf
+        self._next(ends)
+
+    def _neighbours(self, ends: Numbers) -> list[Array]:
+        """Further starts for some ends: the accepted points of other ends at which their parameters
+        are furthest out, shape (ends, parameters) each.
+        """
+        out = self.accepted_free[:, self.number[ends]] * self.side[ends]
+        out[ends, np.arange(len(ends))] = -np.inf
+        order = np.argsort(-out, axis=0)[: min(NEIGHBOURS, len(self.number) - 1)]
+        return [self.accepted_free[each] for each in order]
+
+    def _least(self, start: Array, numbers: Numbers, by: Refit = refit) -> Refits:
+        """Minimise over all unconstrained parameters but one."""
+        refits = self._least_from(start, numbers, by)
+        if self.released:
+            # on a bound an unconstrained parameter has no slope, from which a search would leave it
+            start = start.copy()
+            for i, u in self.released.items():
+                start[:, i] = np.where(numbers == i, start[:, i], u)
+            refits = refits.lowest(self._least_from(start, numbers, by))
+        return refits
+
+    def _least_from(self, start: Array, numbers: Numbers, by: Refit) -> Refits:
+        """Minimise from one start of each row."""
+        if self.bounds is not None:
+            refits = self.bounds.minimise(start, numbers, by)
+        else:
+            fixed = np.zeros(start.shape, dtype=bool)
+            fixed[np.arange(len(fixed)), numbers] = True
+            refits = by(self.problem, start, fixed)
+        self.evaluations -= refits.evaluations * (EXACT_WORK if by is refit_exactly else 1)
+        return refits
+
+    def _next(self, going: Numbers) -> None:
+        near, far = self.inside[going], self.outside[going]
+        low, high = self.inside_root[going], self.outside_root[going]
+        bracketed = np.isfinite(far)
+        with np.errstate(all="ignore"):
+            # at least a tenth of the bracket is removed in each round, however curved the profile
+            # is
+            share = np.clip((1 - low) / (high - low), 0.1, 0.9)
+            between = near + share * (far - near)
+            # 2 % beyond the secant, so that the end is bracketed even if the profile is slightly
+            # concave
+            further = np.where(low > 1 / MAX_EXTENSION, 1.02 / low, MAX_EXTENSION)
+        away = np.where(bracketed, between, near * further)
+        away = np.where(~bracketed & (near == 0), self.away[going] * MAX_EXTENSION, away)
+        self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
+
+
+def _is_doubtful(refits: Refits, threshold: Array) -> Mask:
+    """Which refits above a threshold may have a minimum below it, shape (starts,)."""
+    excess = refits.losses - threshold
+    return np.isfinite(excess) & (excess > 0) & ~(refits.gains <= MAX_GAIN_SHARE * excess)
+
+
+def _inside_bounds(problem: Problem, free: Array, rise: Array) -> dict[int, float]:
+    """The positions of nonlinear parameters on a bound that is a number, and for each an
+    unconstrained value inside its domain, at the distance at which the objective rises by about that
+    at the end of an interval. Linear parameters are solved for, and leave their bounds by themselves.
+    """
+    inside = {}
+    theta = to_parameters(problem.transforms, free[None])[0]
+    for i, transform in enumerate(problem.transforms):
+        is_on_bound = not transform.coupled and abs(free[i]) >= ROUNDING_ENDS - 1
+        if not is_on_bound or transform.lower is transform.upper or i in problem.linear:
+            continue
+        untransformed = with_untransformed(problem, i)
+        there = to_free(untransformed.transforms, theta[None])
+        width = width_from_bound(untransformed, there, i, float(rise[i]))
+        both = transform.lower is not None and transform.upper is not None
+        inwards = -1.0 if transform.lower is None or (both and free[i] > 0) else 1.0
+        moved = theta.copy()
+        moved[i] += inwards * width
+        u = float(to_free(problem.transforms, moved[None])[0, i])
+        inside[i] = u if np.isfinite(u) else 0.0
+    return inside
+
+
+def width_from_bound(untransformed: Problem, free: Array, number: int, rise: float) -> float:
+    """The distance from the bound of a parameter at which the objective, with the others fixed,
+    rises by a given amount.
+    """
+    local = untransformed.local_model(free, exact=False)
+    # on a bound the objective has a slope in addition to a curvature: the nearer of both ends is
+    # used
+    slope = abs(float(local.gradient[0, number])) / rise
+    curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
+    return float(1 / max(slope, np.sqrt(curvature / 2), 1e-300))
