@@ -17,6 +17,8 @@ from lawdsl.fitting.intervals.constrained_profile import ConstrainedFit, with_un
 from lawdsl.fitting.intervals.delta import open_ends_at_infinity
 from lawdsl.fitting.intervals.refits import Refit, Refits, refit, refit_exactly
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.irls import COARSE_RTOL
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -34,12 +36,15 @@ MAX_PROFILE_FREE = 40.0
 MAX_PREDICTED_MOVE = 2.0
 # relative to the excess over the threshold: a refit whose predicted decrease is larger rejects nothing
 MAX_GAIN_SHARE = 0.5
-# relative to the distance of an end: where it is confirmed, so that an excess is no rounding error
-CONFIRMED_DISTANCE = 1.05
-MAX_CONFIRMATIONS = 4  # how often a search continues beyond an end that is not confirmed
-NEIGHBOURS = 2  # ends of other parameters from which a refit starts
-# the root of the increase, relative to that of an end, by which a point counts that nothing rejects
-UNKNOWN_ROOT = 0.5
+# relative to the distance of an end: where refits confirm it, so that an excess is no rounding error;
+# the next one where they do not converge
+CONFIRMED_DISTANCES = (1.05, 1.3, 2.0)
+MAX_CONFIRMATIONS = 6  # how often ends are confirmed, or searched for again beyond
+CONFIRMING_STARTS = 2  # starts in other valleys from which a refit confirms an end
+SCATTER = 4.0  # of an unconstrained parameter: distance of these starts
+MAX_RANKED_RESIDUALS = 5_000_000  # residuals of starts that are compared at once
+# the root of the increase, relative to that of an end, from which the next point is half as far again
+REOPENED_ROOT = 0.68
 # work of an evaluation of one start, relative to that of one of many
 EXACT_WORK = 2
 
@@ -124,24 +129,23 @@ class EndSearch:
         self.last_free = self.accepted_free.copy()
         self.end = self.centre + self.away
         self.was_small = np.zeros(len(side), dtype=bool)
-        # ends whose bracket contains a point that nothing rejects, and nothing accepts
-        self.doubted = np.zeros(len(side), dtype=bool)
+        # how often refits that do not converge have moved an end outwards
+        self.doubts = np.zeros(len(side), dtype=np.int64)
         self.seen: list[tuple[Array, Array]] = []
         self.going = np.arange(len(side))
         unconfirmed = self.going
         for _ in range(MAX_CONFIRMATIONS):
             self._bracket()
             unconfirmed = self._unconfirmed(unconfirmed)
-            self.going = unconfirmed
             if not len(unconfirmed) or self.evaluations <= 0:
                 break
         self.end[unconfirmed] = self.side[unconfirmed] * np.inf
-        self._store(unconfirmed)
+        self.doubts[unconfirmed] = len(CONFIRMED_DISTANCES)
+        self._store()
 
-    def _store(self, unconfirmed: Numbers) -> None:
+    def _store(self) -> None:
         """The ends, as values of the parameters."""
-        is_open = np.isinf(self.end) & self.doubted
-        is_open[unconfirmed] = True
+        is_open = self.doubts >= len(CONFIRMED_DISTANCES)
         fitted = to_parameters(self.problem.transforms, self.fit[None])[0]
         for k, j in enumerate(self.number):
             row = self.fit.copy()
@@ -172,7 +176,7 @@ class EndSearch:
         going = self.going
         if not len(going):
             return False
-        refits, rejects = self._refitted(going, self._predicted(going)[None], self.away[going])
+        refits = self._refitted(going, self._predicted(going)[None], self.away[going])[0]
         if self.evaluations <= 0:
             return False
         losses = refits.losses
@@ -182,13 +186,10 @@ class EndSearch:
         # towards the fit
         root = np.where(np.isfinite(root), root, 1e6)
         self.end[going] = self.centre[going] + self.away[going]
-        accepted = root < 1
-        # values that nothing rejects are inside, too
-        small = accepted | ~rejects
-        self.doubted[going[~accepted & small]] = True
+        small = root < 1
         self.inside[going[small]] = self.away[going[small]]
-        self.inside_root[going[small]] = np.where(accepted, root, UNKNOWN_ROOT)[small]
-        self._accept(going[accepted], refits.free[accepted])
+        self.inside_root[going[small]] = root[small]
+        self._accept(going[small], refits.free[small])
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
         # Illinois: a side that stays twice counts half, as its profile is far from the secant
@@ -267,28 +268,33 @@ class EndSearch:
         return np.asarray(last + np.clip(slopes * steps, -self.longest, self.longest))
 
     def _unconfirmed(self, ends: Numbers) -> Numbers:
-        """The ends, of those given, whose search continues: values beyond them are accepted, or
-        refits beyond them have not converged. Brackets of these begin there.
+        """The ends, of those given, that are not confirmed yet. If a value beyond an end is accepted,
+        the end is searched for again; if refits there do not converge, it moves outwards.
         """
         ends = ends[np.isfinite(self.end[ends])]
+        self.going = ends[:0]
         if not len(ends) or self.evaluations <= 0:
             return ends[:0]
         surpassed = self._surpassed(ends)
         rest = ends[~np.isin(ends, surpassed)]
-        distance = (self.end - self.centre)[rest]
-        self.away[rest] = np.clip(
-            CONFIRMED_DISTANCE * distance, -self.widest[rest], self.widest[rest]
-        )
         if not len(rest):
             return surpassed
-        starts = np.stack([self._predicted(rest), *self._neighbours(rest)])
+        distance = np.abs(self.end - self.centre)[rest]
+        factors = np.array(CONFIRMED_DISTANCES)[self.doubts[rest]]
+        self.away[rest] = self.side[rest] * np.minimum(factors * distance, self.widest[rest])
+        starts = np.concatenate([self._predicted(rest)[None], self._other_valleys(rest)])
         refits, rejects = self._refitted(rest, starts, self.away[rest])
         accepted = refits.losses <= self.base + self.rise[rest]
         self._accept(rest[accepted], refits.free[accepted])
-        self.doubted[rest[~accepted & ~rejects]] = True
-        again = rest[accepted | ~rejects]
-        self._reopen(again)
-        return np.sort(np.concatenate([surpassed, again]))
+        self._reopen(rest[accepted])
+        moved = rest[rejects & (self.doubts[rest] > 0)]
+        self.end[moved] = self.centre[moved] + self.away[moved]
+        doubted = rest[~accepted & ~rejects]
+        self.doubts[doubted] += 1
+        given_up = doubted[self.doubts[doubted] >= len(CONFIRMED_DISTANCES)]
+        self.end[given_up] = self.side[given_up] * np.inf
+        again = np.concatenate([surpassed, rest[accepted], np.setdiff1d(doubted, given_up)])
+        return np.sort(again)
 
     def _surpassed(self, ends: Numbers) -> Numbers:
         """The ends, of those given, beyond which a point of any search is accepted."""
@@ -306,23 +312,43 @@ class EndSearch:
         return surpassed
 
     def _reopen(self, ends: Numbers) -> None:
-        """Continue the search for some ends beyond their points `away`, which are inside."""
-        self.inside[ends], self.inside_root[ends] = self.away[ends], UNKNOWN_ROOT
+        """Search for some ends again, beyond their points `away`, which are accepted."""
+        self.inside[ends], self.inside_root[ends] = self.away[ends], REOPENED_ROOT
         nearer = ends[~(np.abs(self.outside[ends]) > np.abs(self.away[ends]))]
         self.outside[nearer] = self.outside_root[nearer] = np.nan
-        self.was_small[ends] = True
+        self.was_small[ends], self.doubts[ends] = True, 0
         at_limit = np.abs(self.away[ends]) >= self.widest[ends]
         self.end[ends[at_limit]] = self.side[ends[at_limit]] * np.inf
+        self.going = np.sort(np.concatenate([self.going, ends[~at_limit]]))
         self._next(ends)
 
-    def _neighbours(self, ends: Numbers) -> list[Array]:
-        """Further starts for some ends: the accepted points of other ends at which their parameters
-        are furthest out, shape (ends, parameters) each.
+    def _other_valleys(self, ends: Numbers) -> Array:
+        """Starts at the points `away` of some ends with the lowest objective after the linear
+        parameters are solved for: of the accepted points of all ends, which are neighbours on their
+        profiles, and of points with one nonlinear parameter far from its fitted value, shape (starts,
+        ends, parameters).
         """
-        out = self.accepted_free[:, self.number[ends]] * self.side[ends]
-        out[ends, np.arange(len(ends))] = -np.inf
-        order = np.argsort(-out, axis=0)[: min(NEIGHBOURS, len(self.number) - 1)]
-        return [self.accepted_free[each] for each in order]
+        projected, numbers = project(self.problem), self.number[ends]
+        moving = np.flatnonzero(projected.moving)
+        scattered = np.repeat(self.fit[None], 2 * len(moving), axis=0)
+        scale = np.where(np.isinf(self.longest), self.width, 1.0)[moving] * SCATTER
+        scattered[np.arange(len(scattered)), np.tile(moving, 2)] += np.concatenate([scale, -scale])
+        candidates = np.concatenate([self.accepted_free, scattered])
+        count = min(CONFIRMING_STARTS, len(candidates))
+        candidates = candidates[: max(count, MAX_RANKED_RESIDUALS // self.problem.rows)]
+        starts = np.empty((count, len(ends), len(self.fit)))
+        fixed = np.zeros(candidates.shape, dtype=bool)
+        for k, j in enumerate(numbers):
+            at_end, fixed[:] = candidates.copy(), False
+            at_end[:, j], fixed[:, j] = self.centre[ends[k]] + self.away[ends[k]], True
+            point = projected.by_minimisation(
+                at_end, fixed, self.problem.objective, np.zeros(len(at_end)), COARSE_RTOL
+            )
+            losses = point.state.loss
+            best = np.argsort(np.where(np.isfinite(losses), losses, np.inf), kind="stable")[:count]
+            starts[:, k] = at_end[best]
+        self.evaluations -= len(ends) * len(candidates)
+        return starts
 
     def _least(self, start: Array, numbers: Numbers, by: Refit = refit) -> Refits:
         """Minimise over all unconstrained parameters but one."""
