@@ -233,20 +233,21 @@ class EndSearch:
         threshold = self.base + self.rise[ends] * (1 + 2 * END_RTOL)
 
         def repeated(chosen: Numbers, start: Array, by: Refit) -> Refits:
-            start = start.copy()
+            start = start[chosen]
             start[np.arange(len(chosen)), numbers[chosen]] = flat[chosen, numbers[chosen]]
-            return refits.lowest(self._least(start, numbers[chosen], by), chosen)
+            return self._least(start, numbers[chosen], by)
 
         # before values are rejected, another valley is tried: that of the last point, wherever it is
         outside = np.flatnonzero(~(refits.losses <= threshold))
         if len(outside):
-            refits = repeated(outside, self.last_free[ends[outside]], refit)
-        # and a refit that has not converged, or only slowly decreases, rejects nothing
-        for again in (start, None):
-            doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
-            if len(doubtful) and self.evaluations > 0:
-                begin = refits.free if again is None else again
-                refits = repeated(doubtful, begin[doubtful], refit_exactly)
+            refits = refits.lowest(repeated(outside, self.last_free[ends], refit), outside)
+        # a refit that has not converged, or only slowly decreases, rejects nothing
+        doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
+        if len(doubtful) and self.evaluations > 0:
+            refits = refits.lowest(repeated(doubtful, start, refit_exactly), doubtful)
+        doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
+        if len(doubtful) and self.evaluations > 0:
+            refits = refits.continued(repeated(doubtful, refits.free, refit_exactly), doubtful)
         found = np.isfinite(refits.losses)
         self.last_free[ends[found]] = refits.free[found]
         self.seen.append((refits.free[found], refits.losses[found]))

@@ -7,7 +7,7 @@ curved or nearly flat, a trust region refits one start at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,19 @@ class Refits:
     def at(self, chosen: NDArray[np.int64]) -> Refits:
         """Some rows."""
         return Refits(self.free[chosen], self.losses[chosen], self.gains[chosen])
+
+    def continued(self, other: Refits, chosen: NDArray[np.int64]) -> Refits:
+        """The lower ones of these and of refits that start from some of these.
+
+        Args:
+            other: the refits that start there. Where they end higher, since the linear parameters are
+                solved for again, the minimum may be lower by the difference.
+            chosen: the rows of these from which they start.
+        """
+        gains = self.gains.copy()
+        rounding = np.maximum(other.losses - self.losses[chosen], 0.0)
+        gains[chosen] = np.fmin(gains[chosen], other.gains + rounding)
+        return replace(self, gains=gains).lowest(other, chosen)
 
     def lowest(self, other: Refits, chosen: NDArray[np.int64] | None = None) -> Refits:
         """The lower ones of two refits of each row.
