@@ -131,7 +131,7 @@ class EndSearch:
         self.was_small = np.zeros(len(side), dtype=bool)
         # how often refits that do not converge have moved an end outwards
         self.doubts = np.zeros(len(side), dtype=np.int64)
-        self.seen: list[tuple[Array, Array]] = []
+        self.seen = [(self.fit[None], np.array([self.base]))]
         self.going = np.arange(len(side))
         unconfirmed = self.going
         for _ in range(MAX_CONFIRMATIONS):
