@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
-MAX_PROFILE_EVALUATIONS = 12  # evaluations for one end
+MAX_PROFILE_EVALUATIONS = 12  # evaluations to bracket an end, and further ones to find it
 # tolerance of an end, relative to the half width of the interval
 END_RTOL = 1e-3
 # largest distance of the next point from the fit, relative to the last one
@@ -158,18 +158,17 @@ class EndSearch:
 
     def _bracket(self) -> None:
         """Search for every end in `going`, until it is known or has had all its evaluations."""
-        for _ in range(MAX_PROFILE_EVALUATIONS):
+        for count in range(2 * MAX_PROFILE_EVALUATIONS):
+            if count == MAX_PROFILE_EVALUATIONS:
+                # where no point with a larger increase was found, the data determine no end
+                is_endless = np.isnan(self.outside[self.going])
+                endless = self.going[is_endless]
+                self.end[endless] = self.side[endless] * np.inf
+                self.going = self.going[~is_endless]
             if not self.step():
-                break
-        if not len(self.going):
-            return
-        # of a bracket that is left, the rejected side; where no point with a larger increase was
-        # found, the data determine no end
-        left = self.going
-        known = np.isfinite(self.outside[left])
-        self.end[left] = np.where(
-            known, self.centre[left] + self.outside[left], self.side[left] * np.inf
-        )
+                return
+        # of a bracket that is left, the rejected side
+        self.end[self.going] = self.centre[self.going] + self.outside[self.going]
 
     def step(self) -> bool:
         """Evaluate the profile for every end that has not converged; return whether there was any."""
