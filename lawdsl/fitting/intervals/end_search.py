@@ -238,7 +238,7 @@ class EndSearch:
 
         # before values are rejected, another valley is tried: that of the last point, wherever it is
         outside = np.flatnonzero(~(refits.losses <= threshold))
-        if len(outside):
+        if len(outside) and count == 1:
             refits = refits.lowest(repeated(outside, self.last_free[ends], refit), outside)
         # a refit that has not converged, or only slowly decreases, rejects nothing
         doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
@@ -328,7 +328,7 @@ class EndSearch:
         profiles, and of points with one nonlinear parameter far from its fitted value, shape (starts,
         ends, parameters).
         """
-        projected, numbers = project(self.problem), self.number[ends]
+        projected = project(self.problem)
         moving = np.flatnonzero(projected.moving)
         scattered = np.repeat(self.fit[None], 2 * len(moving), axis=0)
         scale = np.where(np.isinf(self.longest), self.width, 1.0)[moving] * SCATTER
@@ -337,16 +337,23 @@ class EndSearch:
         count = min(CONFIRMING_STARTS, len(candidates))
         candidates = candidates[: max(count, MAX_RANKED_RESIDUALS // self.problem.rows)]
         starts = np.empty((count, len(ends), len(self.fit)))
-        fixed = np.zeros(candidates.shape, dtype=bool)
-        for k, j in enumerate(numbers):
-            at_end, fixed[:] = candidates.copy(), False
-            at_end[:, j], fixed[:, j] = self.centre[ends[k]] + self.away[ends[k]], True
-            point = projected.by_minimisation(
-                at_end, fixed, self.problem.objective, np.zeros(len(at_end)), COARSE_RTOL
+        at_once = max(1, MAX_RANKED_RESIDUALS // (self.problem.rows * len(candidates)))
+        for first in range(0, len(ends), at_once):
+            chosen = ends[first : first + at_once]
+            at_end = np.tile(candidates, (len(chosen), 1))
+            rows, moved = np.arange(len(at_end)), np.repeat(self.number[chosen], len(candidates))
+            at_end[rows, moved] = np.repeat(
+                self.centre[chosen] + self.away[chosen], len(candidates)
             )
-            losses = point.state.loss
-            best = np.argsort(np.where(np.isfinite(losses), losses, np.inf), kind="stable")[:count]
-            starts[:, k] = at_end[best]
+            fixed = np.zeros(at_end.shape, dtype=bool)
+            fixed[rows, moved] = True
+            objective, none = self.problem.objective, np.zeros(len(at_end))
+            point = projected.by_minimisation(at_end.copy(), fixed, objective, none, COARSE_RTOL)
+            losses = point.state.loss.reshape(len(chosen), -1)
+            losses = np.where(np.isfinite(losses), losses, np.inf)
+            best = np.argsort(losses, axis=1, kind="stable")[:, :count].T
+            each = at_end.reshape(len(chosen), len(candidates), -1)
+            starts[:, first : first + at_once] = each[np.arange(len(chosen)), best]
         self.evaluations -= len(ends) * len(candidates)
         return starts
 
