@@ -33,6 +33,7 @@ bench: $(VENV)/.tested
 	-$(BIN)/python tests/benchmarks/startup.py
 	$(BIN)/python tests/benchmarks/sizes.py
 	$(BIN)/python tests/benchmarks/language_server.py
+	$(BIN)/python tests/benchmarks/workspace_search.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CELL = "cell"
 """The name of the text of a cell in messages."""
 HELP = frozenset(("--help", "-h"))
-OF_IPYTHON = ("In", "Out", "exit", "quit", "get_ipython", "display")
+OF_IPYTHON = ("_", "In", "Out", "exit", "quit", "get_ipython", "display")
 """Names that IPython assigns itself."""
 
 
@@ -107,23 +107,23 @@ def law(line: str, cell: str, variables: dict[str, Any]) -> None:
         request = _request(words)
         if request.variable is not None:
             _check_name(request.variable, request)
-        read, warnings = _law_of(cell)
-        read = request.changes.apply(read)
-        name = request.variable or read.name.replace(".", "_")
+        declared_law, warnings = _law_of(cell)
+        changed = request.changes.apply(declared_law)
+        name = request.variable or changed.name.replace(".", "_")
         _check_name(name, request)
         table = None
         if request.table is not None:  # all input is checked before the proofs, which take longer
             table = read_table(_table(request.table, variables))
-            check_inputs(read, table, request.options)
+            check_inputs(changed, table, request.options)
         if warnings:
             findings = (Findings(tuple(_in_cell(warnings, line, cell))),)
             parts = {"text/plain": text_of(findings), "text/html": notebook_html(findings)}
             display(parts, raw=True)
-        results: dict[str, Any] = {name: _shown(read)}
-        if request.checked and read.claims:
-            results[f"{name}_check"] = _shown(check(read))
+        results: dict[str, Any] = {name: _shown(changed)}
+        if request.checked and changed.claims:
+            results[f"{name}_check"] = _shown(check(changed))
         if table is not None:
-            results[f"{name}_fit"] = _shown(fit_with(read, table, request.options))
+            results[f"{name}_fit"] = _shown(fit_with(changed, table, request.options))
     except LawdslError as error:
         diagnostics = _in_cell(error.diagnostics, line, cell)
         raise UsageError("\n".join(render(each) for each in diagnostics)) from None
@@ -134,21 +134,20 @@ def law(line: str, cell: str, variables: dict[str, Any]) -> None:
 
 
 def _shown(result: Any) -> Any:
-    # a terminal shows the report, not the fields of the record
+    """A result, after the notebook has shown it: as HTML, and on a terminal as a report."""
     display({"text/plain": str(result), "text/html": result._repr_html_()}, raw=True)
     return result
 
 
 def _in_cell(diagnostics: Iterable[Diagnostic], line: str, cell: str) -> list[Diagnostic]:
     """Messages with the lines counted as the notebook counts them: `%%law` is the first."""
-    above = f"%%law {line.strip()}".rstrip() + "\n"
-    whole = Text(CELL, above + cell)
+    first = f"%%law {line.strip()}".rstrip() + "\n"
+    shift, text = len(first), Text(CELL, first + cell)
     shifted = []
     for d in diagnostics:
         if d.text is not None and d.text.name == CELL:
-            by = len(above)
-            span = None if d.span is None else Span(d.span.start + by, d.span.end + by)
-            d = replace(d, text=whole, span=span)
+            span = None if d.span is None else Span(d.span.start + shift, d.span.end + shift)
+            d = replace(d, text=text, span=span)
         shifted.append(d)
     return shifted
 
@@ -158,8 +157,8 @@ def _of_line(error: click.ClickException, line: str) -> str:
     message = f"{error.format_message()}; `%%law --help` describes the line"
     shown = f"%%law {line.strip()}"
     parameter = getattr(error, "param", None)
-    given = [getattr(error, "option_name", None), *(getattr(parameter, "opts", None) or ())]
-    words = [word for word in given if word and f" {word}" in f"{shown} "]
+    options = [getattr(error, "option_name", None), *(getattr(parameter, "opts", None) or ())]
+    words = [option for option in options if option and f" {option}" in f"{shown} "]
     if not words:
         return message
     column = shown.index(f" {words[0]}") + 1
@@ -168,6 +167,7 @@ def _of_line(error: click.ClickException, line: str) -> str:
 
 
 def _words(line: str) -> list[str]:
+    """The words of the line, split as a shell does."""
     try:
         return shlex.split(line)
     except ValueError as error:  # a quotation without an end
@@ -193,20 +193,20 @@ def _law_of(cell: str) -> tuple[Law, list[Diagnostic]]:
 
 
 def _check_name(name: str, request: _Request) -> None:
-    """Refuse a name that is none in Python, or whose meaning the notebook would lose."""
-    what = ""
+    """Refuse a name that is not one in Python, or whose meaning the notebook would lose."""
+    problem = ""
     if not name.isidentifier() or keyword.iskeyword(name):
-        what = "cannot be the name of a variable of Python"
-    elif keyword.issoftkeyword(name) and name != "_":
-        what = "is a keyword of Python"
-    elif hasattr(builtins, name) or name == "_":
-        what = "is a name of Python itself, which would be hidden"
+        problem = "is not a valid name for a Python variable"
     elif name in OF_IPYTHON:
-        what = "is a name of IPython itself"
+        problem = "is a name that IPython assigns"
+    elif keyword.issoftkeyword(name):
+        problem = "is a keyword of Python"
+    elif hasattr(builtins, name):
+        problem = "is a built-in name of Python, which the law would hide"
     elif name == request.table:
-        what = "is the table, which the law would replace"
-    if what:
-        raise click.UsageError(f"{printable(name)!r} {what}: choose another one with --as NAME")
+        problem = "is the table, which the law would replace"
+    if problem:
+        raise click.UsageError(f"{printable(name)!r} {problem}: choose another one with --as NAME")
 
 
 def _table(name: str, variables: Mapping[str, Any]) -> Any:
@@ -235,14 +235,17 @@ def with_body(lines: list[str]) -> list[str]:
 
     Args:
         lines: the lines of a cell.
+
+    Returns:
+        The lines; those of other cells unchanged.
     """
     words = lines[0].split() if len(lines) == 1 else []
-    asks = words[:1] == ["%%law"] and bool(HELP & set(words))
-    return [f"{lines[0].rstrip()}\n", "\n"] if asks else lines
+    is_help = words[:1] == ["%%law"] and bool(HELP & set(words))
+    return [f"{lines[0].rstrip()}\n", "\n"] if is_help else lines
 
 
 def description() -> str:
-    """What `%%law?` shows: how the line is written, and its options."""
+    """What `%%law?` and `%%law --help` show: how the line is written, and its options."""
     context = click.Context(_read_line, info_name="%%law")
     about = """Check the law in this cell, fit it to TABLE if one is given, and show both.
 

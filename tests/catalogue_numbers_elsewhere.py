@@ -10,7 +10,7 @@ ELSEWHERE = {
     "dcpt.l3": "test_published_answers.py::test_usage_3_gives_the_published_allocation",
     "dcpt.share": "test_published.py::test_c4_shares_support_the_r_term",
     "dcpt.threshold": "test_published_answers.py::test_the_supremum_of_the_contradiction_is_e_times_D_min",
-    "mixing.critical": "test_published_answers.py::test_the_critical_share_of_continual_pre_training",
+    "mixing.critical": "test_published_mixtures.py::test_the_critical_share_of_continual_pre_training",
     "mixing.powers": "test_published_mixing.py::test_all_thirteen_losses_against_boosted_trees",
     "mixing.two_domain": "test_published.py::test_critical_proportion_of_the_mixing_law",
     "repeated": "test_published.py::test_the_law_of_repeated_data_gives_the_published_r_squared",

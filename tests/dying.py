@@ -1,4 +1,4 @@
-"""Processes that die while they write a run's checkpoints or rows, and what is found after them.
+"""Processes that die while they write checkpoints or rows of a run, and the state of the files after it.
 
 A program of its own, for it forks: `python dying.py WHAT FOLDER SEED COUNT` prints JSON.
 """
@@ -26,7 +26,7 @@ STEP = struct.Struct("<q")
 WATCHED = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.truncate"}
 
 
-def ask(what: str, folder: Path, seed: int = 0, count: int = 0) -> dict[str, Any]:
+def run(what: str, folder: Path, seed: int = 0, count: int = 0) -> dict[str, Any]:
     """Run this file; for a test."""
     command = [sys.executable, __file__, what, str(folder), str(seed), str(count)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -51,8 +51,14 @@ def forked(child: Callable[[int], None]) -> tuple[int, int]:
     return process, reading
 
 
-def told(reading: int) -> list[int]:
-    """All that the child said before it died."""
+def next_number(reading: int) -> list[int]:
+    """The next number that the child sends, once it does; none if it has died."""
+    content = os.read(reading, STEP.size)
+    return list(STEP.unpack(content)) if content else []
+
+
+def numbers_sent(reading: int) -> list[int]:
+    """All that the child sent before it died, and has not been read; closes the pipe."""
     with open(reading, "rb") as pipe:
         content = pipe.read()
     return [number for (number,) in STEP.iter_unpack(content[: len(content) // 8 * 8])]
@@ -80,36 +86,36 @@ def state(step: int) -> dict[str, Any]:
     return {"step": step, "rows_bytes": step * 17, "loss": 0.1 * step, "run": "0123456789abcdef"}
 
 
-def same(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two lots of tensors are the same, bit for bit."""
     import torch
 
-    def bits(lot: dict[str, Any]) -> dict[str, Any]:
+    def bits(state: dict[str, Any]) -> dict[str, Any]:
         return {
             f"{of}/{name}": (
                 str(t.dtype),
                 tuple(t.shape),
                 t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes(),
             )
-            for of, named in lot.items()
+            for of, named in state.items()
             for name, t in named.items()
         }
 
-    return bits(found) == bits(wanted)
+    return bits(one) == bits(other)
 
 
 def faults(folder: Path, allowed: set[int]) -> tuple[list[str], int]:
     """What is wrong with what `latest` finds, and its step; one of the allowed, 0 for none."""
     from lawdsl.runners.training import checkpoints
 
-    found, warnings = checkpoints.latest(folder)
-    step = found.step if found else 0
+    checkpoint, warnings = checkpoints.latest(folder)
+    step = checkpoint.step if checkpoint else 0
     wrong = [f"{d.message} (though nothing was flipped)" for d in warnings]
     if step not in allowed:
         wrong.append(f"step {step}, not one of {sorted(allowed)}")
-    if found and found.state != state(step):
-        wrong.append(f"the state {found.state}")
-    if found and not same(checkpoints.load(found), tensors(step)):
+    if checkpoint and checkpoint.state != state(step):
+        wrong.append(f"the state {checkpoint.state}")
+    if checkpoint and not same(checkpoints.load(checkpoint), tensors(step)):
         wrong.append(f"other tensors at step {step}")
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         match = checkpoints.NAME.fullmatch(path.name)
@@ -133,8 +139,8 @@ def moments(folder: Path, seed: int, count: int) -> dict[str, Any]:
     last = acknowledged = partial = 0
 
     def child(writing: int) -> None:
-        found, _ = checkpoints.latest(folder)
-        step = found.step if found else 0
+        checkpoint, _ = checkpoints.latest(folder)
+        step = checkpoint.step if checkpoint else 0
         while True:
             step += 1
             checkpoints.save(folder, step, tensors(step), state(step))
@@ -151,11 +157,11 @@ def moments(folder: Path, seed: int, count: int) -> dict[str, Any]:
         os.kill(process, signal.SIGKILL)
         if not os.WIFSIGNALED(os.waitpid(process, 0)[1]):
             wrong.append(f"kill {kill}: the process ended before")
-        steps = told(reading)
+        steps = numbers_sent(reading)
         least = max([last, *steps])
         partial += folder.is_dir() and any(n.startswith(".tmp") for n in os.listdir(folder))
-        found, last = faults(folder, {least, least + 1})
-        wrong += [f"kill {kill}: {fault}" for fault in found]
+        faulty, last = faults(folder, {least, least + 1})
+        wrong += [f"kill {kill}: {fault}" for fault in faulty]
         acknowledged += len(steps)
     return {"wrong": wrong, "saved": acknowledged, "partial": partial}
 
@@ -169,9 +175,9 @@ def prepared(folder: Path) -> None:
 
     for step in (1, 2):
         checkpoints.save(folder, step, tensors(step), state(step))
-    left = folder / ".tmp-1"
-    left.mkdir()
-    (left / "model.safetensors").write_bytes(b"half")
+    unfinished = folder / ".tmp-1"
+    unfinished.mkdir()
+    (unfinished / "model.safetensors").write_bytes(b"half")
 
 
 def first(folder: Path) -> None:
@@ -250,13 +256,13 @@ def fails(action: Callable[[Path], None], folder: Path, last: int, watch: Watch)
     try:
         action(folder)
     except LawdslError as error:
-        said = str(error)
+        message = str(error)
     else:
-        said = ""
+        message = ""
     watch.last = 0
-    if said and (folder / f".tmp-{os.getpid()}").exists():
+    if message and (folder / f".tmp-{os.getpid()}").exists():
         return ["its temporary folder is left"]
-    return [] if not said or "No space left" in said else [said]
+    return [] if not message or "No space left" in message else [message]
 
 
 def dies(
@@ -270,14 +276,14 @@ def dies(
         action(folder)
 
     process, reading = forked(child)
-    synced = set(told(reading))
+    synced = set(numbers_sent(reading))
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), synced
 
 
-def unplug(folder: Path, kept: set[int]) -> None:
+def unplug(folder: Path, synced: set[int]) -> None:
     """Halve the files that were not synced: all a power cut may leave of them."""
     for path in folder.rglob("*"):
-        if path.is_file() and path.stat().st_ino not in kept:
+        if path.is_file() and path.stat().st_ino not in synced:
             os.truncate(path, path.stat().st_size // 2)
 
 
@@ -295,14 +301,14 @@ def operations(folder: Path) -> dict[str, Any]:
                 shutil.copytree(folder / "pristine", copy)
             inodes = {path.stat().st_ino for path in copies[1].rglob("*")}
 
-            found = [f"fails: {fault}" for fault in fails(action, copies[0], last, watch)]
-            found += [f"fails: {fault}" for fault in faults(copies[0], allowed)[0]]
+            faulty = [f"fails: {fault}" for fault in fails(action, copies[0], last, watch)]
+            faulty += [f"fails: {fault}" for fault in faults(copies[0], allowed)[0]]
             code, synced = dies(action, copies[1], last, watch)
-            found += [f"dies: {fault}" for fault in faults(copies[1], allowed)[0]]
+            faulty += [f"dies: {fault}" for fault in faults(copies[1], allowed)[0]]
             unplug(copies[1], inodes | synced)
-            found += [f"power: {fault}" for fault in faults(copies[1], allowed)[0]]
+            faulty += [f"power: {fault}" for fault in faults(copies[1], allowed)[0]]
 
-            wrong += [f"{action.__name__}, operation {last} {fault}" for fault in found]
+            wrong += [f"{action.__name__}, operation {last} {fault}" for fault in faulty]
             for copy in copies:
                 shutil.rmtree(copy, ignore_errors=True)
             if code == 0:
@@ -322,13 +328,17 @@ def row(number: int) -> dict[str, Any]:
 
 
 def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
-    """Kill a process that appends rows, `count` times; it cuts back to a checkpoint now and then."""
+    """Kill a process that appends rows, `count` times; it cuts back to a checkpoint now and then.
+
+    The moment of a kill does not depend on the speed of the machine: it comes after a number of
+    rows drawn at random, 0 to 19, and then within about the time that a row takes.
+    """
     from lawdsl.runners.run import metrics_log
 
     draw = random.Random(seed)
     path = folder / "points.jsonl"
     wrong: list[str] = []
-    least = appended = 0
+    least = appended = awaited = 0
 
     def child(writing: int) -> None:
         with metrics_log.open_points(path) as file:
@@ -340,27 +350,32 @@ def rows(folder: Path, seed: int, count: int) -> dict[str, Any]:
     with metrics_log.open_points(folder / "timed") as file:
         for number in range(20):
             file.append(row(number))
-    longest = time.monotonic() - begun
+    seconds = (time.monotonic() - begun) / 20
     for kill in range(count):
+        first_rows = draw.randrange(20)
         process, reading = forked(child)
-        time.sleep(draw.uniform(0, longest))
+        acknowledged = [number for _ in range(first_rows) for number in next_number(reading)]
+        time.sleep(draw.uniform(0, seconds))
         os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-        before, least = least, max([least, *told(reading)])
-        found = metrics_log.read(path)
-        if found != [row(i) for i in range(len(found))]:
+        if not os.WIFSIGNALED(os.waitpid(process, 0)[1]):
+            wrong.append(f"kill {kill}: the process ended before")
+        before, least = least, max([least, *acknowledged, *numbers_sent(reading)])
+        read = metrics_log.read(path)
+        if read != [row(i) for i in range(len(read))]:
             wrong.append(f"kill {kill}: other rows")
-        if not least <= len(found) <= least + 1:
-            wrong.append(f"kill {kill}: {len(found)} rows of {least}")
-        appended += len(found) - before
-        least = len(found)
+        if not least <= len(read) <= least + 1:
+            wrong.append(f"kill {kill}: {len(read)} rows of {least}")
+        appended += len(read) - before
+        awaited += first_rows
+        least = len(read)
         if kill % 10 == 9:  # back to a checkpoint
-            kept = draw.randrange(least + 1)
-            size = sum(len(line) for line in path.read_bytes().splitlines(True)[:kept])
-            if metrics_log.cut(path, size) != least - kept or len(metrics_log.read(path)) != kept:
-                wrong.append(f"kill {kill}: {kept} rows to be kept")
-            least = kept
-    return {"wrong": wrong, "appended": appended}
+            remaining = draw.randrange(least + 1)
+            size = sum(len(line) for line in path.read_bytes().splitlines(True)[:remaining])
+            cut = metrics_log.cut(path, size)
+            if cut != least - remaining or len(metrics_log.read(path)) != remaining:
+                wrong.append(f"kill {kill}: {cut} rows cut of {least}, to leave {remaining}")
+            least = remaining
+    return {"wrong": wrong, "appended": appended, "awaited": awaited}
 
 
 if __name__ == "__main__":

@@ -27,35 +27,40 @@ def at_cursor(marked: str) -> tuple[str, int]:
 
 
 def opened(texts: dict[Path, str]) -> Files:
+    """Files of which these texts are open."""
     return Files(OpenFiles({path.resolve(): text for path, text in texts.items()}))
 
 
 def document_of(text: str, path: Path, last: str = "") -> Document:
+    """A document; `last` is its text before an edit."""
     before = read_document(last, path) if last else None
     return read_document(text, path, last=before)
 
 
 def offered(marked: str, path: Path, texts: dict[Path, str] | None = None) -> list[Completion]:
+    """What is proposed at the cursor, after an edit of LAW."""
     text, offset = at_cursor(marked)
     files = opened({**(texts or {}), path: text})
     return completions(document_of(text, path, LAW), offset, files)
 
 
-def names(found: list[Completion], *kinds: str) -> set[str]:
-    return {c.text for c in found if not kinds or c.kind in kinds}
+def names(proposals: list[Completion], *kinds: str) -> set[str]:
+    return {c.text for c in proposals if not kinds or c.kind in kinds}
 
 
 def shown(marked: str, path: Path, known: Known = NOTHING) -> Hover | None:
+    """The hover at the cursor."""
     text, offset = at_cursor(marked)
     return hover(document_of(text, path), offset, opened({}), known)
 
 
 def words_shown(marked: str, path: Path, known: Known = NOTHING) -> str:
-    found = shown(marked, path, known)
-    return "\n".join(block.text for block in found.blocks) if found else ""
+    answer = shown(marked, path, known)
+    return "\n".join(block.text for block in answer.blocks) if answer else ""
 
 
 def applied(text: str, edits: tuple[Edit, ...]) -> str:
+    """A text after edits."""
     for edit in sorted(edits, key=lambda e: -e.span.start):
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
     return text

@@ -138,10 +138,10 @@ def _dot(v: Mapping[str, Any], left: str, right: str) -> Any:
 
 
 def _times(v: Mapping[str, Any], left: str, right: str) -> Any:
-    found: Any = 1
+    product: Any = 1
     for j in LABELS:
-        found = found * v[left.replace("*", j)] * v[right.replace("*", j)]
-    return found
+        product = product * v[left.replace("*", j)] * v[right.replace("*", j)]
+    return product
 
 
 def _shukor(v: Mapping[str, Any]) -> Any:

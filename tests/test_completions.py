@@ -40,21 +40,13 @@ def test_lines_begin_with_the_statements_of_their_section(tmp_path: Path):
 
 def test_formulas_have_the_names_above_them(tmp_path: Path):
     path = tmp_path / "half.law"
-    found = offered(HALF + "L = E + |\nparameter later > 0\n", path)
+    proposals = offered(HALF + "L = E + |\nparameter later > 0\n", path)
 
-    assert names(found, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
-    assert {"log", "exp"} <= names(found, "function")
+    assert names(proposals, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
+    assert {"log", "exp"} <= names(proposals, "function")
     assert names(offered(HALF + "variable r in [0, |]\n", path), "parameter") == set()
     assert names(offered(LAW + "minimize hu|", path)) >= {"huber", "squared", "L"}
-    assert names(offered(LAW + "require L inc|", path)) >= {
-        "increasing",
-        "finite",
-        "for",
-        "expect",
-    } - {
-        "for",
-        "expect",
-    }
+    assert names(offered(LAW + "require L inc|", path)) >= {"increasing", "finite"}
     assert names(offered(LAW + "require L > 0 expect |", path)) == set(keywords.VERDICTS)
 
 
@@ -62,8 +54,8 @@ def test_units_stand_behind_unit(tmp_path: Path):
     path = tmp_path / "half.law"
     assert "unit" in names(offered(HALF + "variable r > 0 |\n", path), "keyword")
     assert {"token", "Gtoken"} <= names(offered(HALF + "variable r > 0 unit G|", path), "unit")
-    found = offered(HALF + "variable r > 0 unit nat/|", path)
-    assert names(found) == names(found, "unit") != set()
+    proposals = offered(HALF + "variable r > 0 unit nat/|", path)
+    assert names(proposals) == names(proposals, "unit") != set()
     assert offered(HALF + 'variable r > 0 unit nat "the |"', path) == []
     assert offered(HALF + "# the |", path) == []
     assert offered(HALF + "L = 12|", path) == []
@@ -132,10 +124,10 @@ def missing(name: str, every: int) -> list[str]:
     words = [w for w in file.words if restorable(w, file, files)]
     wrong = []
     for word in words[sum(map(ord, name)) % every :: every]:
-        left = text[: word.span.start] + text[word.span.end :]
-        half = replace(document, source=Text(document.source.name, left))
-        found = {c.text for c in completions(half, word.span.start, files)}
-        if word.text not in found and text[word.span.start : word.span.end] not in found:
+        shortened = text[: word.span.start] + text[word.span.end :]
+        half = replace(document, source=Text(document.source.name, shortened))
+        proposals = {c.text for c in completions(half, word.span.start, files)}
+        if word.text not in proposals and text[word.span.start : word.span.end] not in proposals:
             wrong.append(f"{word.text} ({word.role}) at {word.span.start}")
     return wrong
 
@@ -153,13 +145,13 @@ OF_THE_TEST = (
     "stands without its subscripts",
     "cannot change with a variable",
 )
-"""What a formula written behind a name causes, and what a let causes in the lines that use it."""
+"""Parts of messages about a formula written behind a name, and about a let in the lines that use it."""
 
 
-def nonsense(name: str, every: int) -> tuple[list[str], int]:
+def wrong_proposals(name: str, every: int) -> tuple[list[str], int]:
     """Proposals that a message calls wrong once they are accepted, and how many were accepted.
 
-    A name is written instead of each word of a sample, and behind ` + ` after each name of it.
+    Each proposal is written in place of each word of a sample, and after ` + ` behind each name of it.
     """
     path, files = SHIPPED[name], Files()
     text = path.read_text(encoding="utf-8")
@@ -193,7 +185,7 @@ def nonsense(name: str, every: int) -> tuple[list[str], int]:
 def test_no_accepted_proposal_is_an_unknown_name():
     accepted = 0
     for name in SHIPPED:
-        wrong, count = nonsense(name, 61)
+        wrong, count = wrong_proposals(name, 61)
         assert wrong == [], name
         accepted += count
     assert accepted > 500
@@ -202,7 +194,7 @@ def test_no_accepted_proposal_is_an_unknown_name():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_no_accepted_proposal_is_an_unknown_name_anywhere(name: str):
-    assert nonsense(name, 2)[0] == []
+    assert wrong_proposals(name, 2)[0] == []
 
 
 @pytest.mark.parametrize(

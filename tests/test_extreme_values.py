@@ -155,10 +155,10 @@ def test_one_singular_system_does_not_cost_the_others():
     )
     right = np.array([[2.0, 2.0], [2.0, 4.0], [1.0, 1.0]])
 
-    found = solve_each(matrices, right)
+    solutions = solve_each(matrices, right)
 
-    assert np.allclose(found[:2], [[1.0, 1.0], [1.0, 1.0]])
-    assert np.isnan(found[2]).all()
+    assert np.allclose(solutions[:2], [[1.0, 1.0], [1.0, 1.0]])
+    assert np.isnan(solutions[2]).all()
 
 
 def test_a_number_with_a_huge_exponent_is_written_out():
@@ -192,5 +192,5 @@ def test_values_that_cancel_in_floats_are_shown_with_their_digits(
     answer = lawdsl.Asked(path).answer()
     limit = pytest.approx(CANCELLING[goal], rel=1e-4, abs=1e-4)
     assert answer.goal.value == limit
-    near = [row.goal for row in answer.response if row.x["x"] < 1e-10]
-    assert near and all(value == limit for value in near)
+    goals = [row.goal for row in answer.response if row.x["x"] < 1e-10]
+    assert goals and all(value == limit for value in goals)

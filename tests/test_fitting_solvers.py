@@ -28,7 +28,6 @@ from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, project
 from lawdsl.fitting.solvers.solver import (
     GIVEN_UP,
     MINIMUM,
-    NO_VALUE,
     OUT_OF_STEPS,
     Solver,
     SolverOptions,
@@ -149,15 +148,15 @@ def test_the_gradient_of_a_projected_fit_is_that_of_its_least_losses(objective: 
     problem = two_powers(OBJECTIVES[objective], B)
     projected = project(problem)
     assert list(projected.moving) == [False, False, True, False, True]
-    near = to_free(problem.transforms, np.array([[1.0, 1.0, 0.9, 1.0, 0.5]]))[0]
-    moving = near[projected.moving]
+    point = to_free(problem.transforms, np.array([[1.0, 1.0, 0.9, 1.0, 0.5]]))[0]
+    moving = point[projected.moving]
 
     def loss(u: np.ndarray) -> float:
-        return float(problem.losses(projected.recover(u, near)[None])[0])
+        return float(problem.losses(projected.recover(u, point)[None])[0])
 
-    residual = projected.residuals(moving, near)
+    residual = projected.residuals(moving, point)
     slope = rho_slope(residual, problem.objective)
-    gradient = projected.slopes(moving, near).T @ slope
+    gradient = projected.slopes(moving, point).T @ slope
     steps = 1e-5 * np.eye(2)
     differences = [(loss(moving + h) - loss(moving - h)) / 2e-5 for h in steps]
     assert gradient == pytest.approx(differences, rel=1e-5, abs=1e-12)
@@ -259,12 +258,12 @@ def test_the_nist_sets_from_the_nearer_start(shared_data: Path, record_property)
         certified = dict(zip(each["parameters"], each["certified"], strict=True))
         known = np.array([[certified[q.name] for q in law.parameters]])
         least = float(problem.losses_at(known)[0])
-        for name, found in digits.items():
+        for name, excesses in digits.items():
             with np.errstate(all="ignore"):
                 free = to_free(problem.transforms, start)
                 form = problem if name == "trust region" else project(problem)
                 (solution,) = SOLVERS[name](form, free, SolverOptions())
-            found.append(solution.loss / least - 1)
+            excesses.append(solution.loss / least - 1)
             if name == "trust region":
                 assert solution.converged, each["name"]
                 # Lanczos1 is exact but for rounding
@@ -278,12 +277,12 @@ def test_another_objective_moves_the_minimum_and_a_tight_tolerance_costs_steps()
     case = CASES["8 Bard"]
     problem = case.problem()
     robust = Objective("huber", log=False, delta=1e-3)
-    (own,) = newton(project(case.problem(robust)), case.free(problem), SolverOptions())
-    (given,) = newton(project(problem), case.free(problem), SolverOptions(objective=robust))
+    (of_problem,) = newton(project(case.problem(robust)), case.free(problem), SolverOptions())
+    (of_options,) = newton(project(problem), case.free(problem), SolverOptions(objective=robust))
     (squares,) = newton(project(problem), case.free(problem), SolverOptions())
 
-    np.testing.assert_array_equal(own.point, given.point)
-    assert own.loss == given.loss != squares.loss
+    np.testing.assert_array_equal(of_problem.point, of_options.point)
+    assert of_problem.loss == of_options.loss != squares.loss
     (loose,) = newton(project(problem), case.free(problem), SolverOptions(tolerance=1e-2))
     assert loose.evaluations < squares.evaluations
 
@@ -309,7 +308,6 @@ def test_a_start_without_a_value_has_no_solution():
     for solver in (irls, newton):
         (solution,) = solver(project(problem), start, SolverOptions())
         assert not solution.converged and solution.loss == np.inf
-    assert NO_VALUE
 
 
 def test_gradients_are_computed_where_they_are_asked_for():
@@ -318,6 +316,8 @@ def test_gradients_are_computed_where_they_are_asked_for():
     for solver in SOLVERS.values():
         (solution,) = solver(project(problem), case.free(problem), SolverOptions(gradient=False))
         assert np.isnan(solution.gradient_norm)
+        (solution,) = solver(project(problem), case.free(problem), SolverOptions())
+        assert np.isfinite(solution.gradient_norm)
 
 
 def counted(solver: Solver, calls: list[int]) -> Solver:
@@ -337,10 +337,10 @@ def test_a_search_from_many_starts_takes_its_solvers():
     solvers = (counted(irls, coarse), counted(newton, fine))
     with np.errstate(all="ignore"):
         usual = descend(problem, starts)
-        own = descend(problem, starts, None, solvers)
+        wrapped = descend(problem, starts, None, solvers)
         by_trust_region = descend(problem, starts, None, (irls, trust_region))
     assert sum(coarse) == 5 and len(fine) == 1
-    for one, other in zip(usual, own, strict=True):
+    for one, other in zip(usual, wrapped, strict=True):
         np.testing.assert_array_equal(one.point, other.point)
         assert one.loss == other.loss and one.reason == other.reason
     assert min(s.loss for s in by_trust_region) == pytest.approx(case.loss, rel=1e-9)

@@ -127,10 +127,10 @@ def test_pygments_preserves_damaged_texts() -> None:
 def test_pygments_finds_the_lexer() -> None:
     lexers = pytest.importorskip("pygments.lexers")
     try:
-        found = lexers.get_lexer_by_name("law")
+        lexer = lexers.get_lexer_by_name("law")
     except lexers.ClassNotFound:
         pytest.skip("this installation of lawdsl is older than its lexer")
-    assert isinstance(found, LawLexer)
+    assert isinstance(lexer, LawLexer)
     assert list(lexers.get_lexer_for_filename("x.law").get_tokens("law x\n"))[0][1] == "law"
 
 

@@ -22,6 +22,7 @@ EXTENDING = (
 
 
 def marked(text: str, written: str, at: str) -> str:
+    """A text with the cursor in a part of it."""
     assert written in text
     return text.replace(written, at, 1)
 
@@ -29,8 +30,8 @@ def marked(text: str, written: str, at: str) -> str:
 def hovered(name: str, written: str, at: str, known: Known | None = None) -> str:
     """What is shown at a place of a shipped file."""
     text, offset = at_cursor(marked(SHIPPED[name].read_text(encoding="utf-8"), written, at))
-    found = hover(read_document(text, SHIPPED[name]), offset, Files(), known or Known())
-    return "\n".join(block.text for block in found.blocks) if found else ""
+    content = hover(read_document(text, SHIPPED[name]), offset, Files(), known or Known())
+    return "\n".join(block.text for block in content.blocks) if content else ""
 
 
 VERDICTS = [
@@ -48,9 +49,9 @@ VERDICTS = [
 @pytest.mark.parametrize(("verdict", "first"), VERDICTS)
 def test_the_verdict_is_shown_and_not_the_claim(verdict: Verdict, first: str, tmp_path: Path):
     known = Known(lambda words: (verdict, True))
-    found = shown(marked(LAW, "require", "req|uire"), tmp_path / "half.law", known)
-    assert found is not None
-    kinds = [(b.kind, b.text) for b in found.blocks]
+    content = shown(marked(LAW, "require", "req|uire"), tmp_path / "half.law", known)
+    assert content is not None
+    kinds = [(b.kind, b.text) for b in content.blocks]
     assert kinds[1] == ("text", f"verdict: {first}")
     evidence = "\n".join(text for kind, text in kinds if kind == "proof")
     for part in (*verdict.proof, *verdict.remedy, verdict.blame or "", verdict.value or ""):
@@ -67,9 +68,9 @@ def test_long_steps_lose_their_middle():
 
 def test_a_derivative_is_text_before_latex(tmp_path: Path):
     known = Known(derivatives={"N": Derivative("N", "∂L/∂N = -A", r"\frac{1}{2}")})
-    found = shown(marked(LAW, "A/N", "A/|N"), tmp_path / "half.law", known)
-    assert found is not None
-    answer = markdown(found.blocks)
+    content = shown(marked(LAW, "A/N", "A/|N"), tmp_path / "half.law", known)
+    assert content is not None
+    answer = markdown(content.blocks)
     assert 0 < answer.index("```law\n∂L/∂N = -A\n```") < answer.index("```latex\n\\frac{1}{2}\n```")
 
 
@@ -142,9 +143,9 @@ def test_an_extending_law_without_equation_has_one_message_that_says_so(tmp_path
     path = tmp_path / "x.law"
     text = EXTENDING.replace("L = chinchilla + F\n", "")
     document = read_document(text, path)
-    (found,) = document.diagnostics
-    assert found.code == "L0402"
-    assert found.help == "write `L = …`, where `chinchilla` is the extended formula"
+    (message,) = document.diagnostics
+    assert message.code == "L0402"
+    assert message.help == "write `L = …`, where `chinchilla` is the extended formula"
     target = definition(file_of(document), text.index("L > E"), Files())
     assert target is not None and target.file.path == SHIPPED["chinchilla"]  # the one it lacks
 
@@ -155,7 +156,7 @@ def test_hints_stand_apart_from_claims_and_comments(tmp_path: Path):
     client.open(path, LAW + "require L > 0  # why\n")
     place = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
     params = {"textDocument": {"uri": path.as_uri()}, "range": place}
-    hints = client.ask("textDocument/inlayHint", params)
+    hints = client.request("textDocument/inlayHint", params)
     assert [hint["label"][0] for hint in hints] == ["\N{NO-BREAK SPACE}"] * 2
     assert [hint["paddingRight"] for hint in hints] == [False, True]
     assert client.end() == 0

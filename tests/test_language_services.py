@@ -112,22 +112,22 @@ def test_names_that_share_a_domain_are_shown_with_it(tmp_path: Path):
 
 
 def test_a_missing_derivative_is_asked_for(tmp_path: Path):
-    found = shown(LAW.replace("A/N^", "A/|N^"), tmp_path / "half.law")
+    answer = shown(LAW.replace("A/N^", "A/|N^"), tmp_path / "half.law")
 
-    assert found is not None
-    assert found.derivative_of == "N"
-    assert not any(block.kind == "latex" for block in found.blocks)
+    assert answer is not None
+    assert answer.derivative_of == "N"
+    assert not any(block.kind == "latex" for block in answer.blocks)
 
 
 @pytest.mark.parametrize("every", [61, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_worker_differentiates_each_shipped_law(every: int):
-    wanted = [
+    symbols_of_files = [
         (path, symbol)
         for name, path in shipped().items()
         for symbol in declarations(name)[0].symbols.values()
         if symbol.kind in ("variable", "parameter", "let")
     ]
-    for path, symbol in wanted[::every]:
+    for path, symbol in symbols_of_files[::every]:
         text = path.read_text(encoding="utf-8")
         request = {"text": text, "path": str(path), "name": str(path), "open": {}}
         answer = derivative({**request, "of": symbol.name}, lambda part: None)
@@ -215,10 +215,10 @@ def test_every_word_of_shipped_laws_has_its_answers(every: int):
             target = definition(file, offset, files)
             assert ranges_around(document, offset)[-1].end == len(document.text)
             if target is not None:
-                found = list(references(target, [file, target.file], files))
+                places = list(references(target, [file, target.file], files))
                 text = target.file.text[target.span.start : target.span.end]
                 assert target.kind == "set" or keywords.ascii_name(text).strip('"') == target.name
-                assert found
+                assert places
 
 
 def test_all_names_of_shipped_laws_are_declared_somewhere():
@@ -255,9 +255,9 @@ def test_definitions_lead_to_the_file_of_the_law(tmp_path: Path):
 
 def test_highlights_are_those_of_the_name(tmp_path: Path):
     text, offset = at_cursor(LAW.replace("alpha > 0", "al|pha > 0"))
-    found = highlights(File(tmp_path / "half.law", text, tmp_path), offset, opened({}))
-    assert [text[p.span.start : p.span.end] for p in found] == ["alpha", "alpha"]
-    assert [p.declares for p in found] == [True, False]
+    places = highlights(File(tmp_path / "half.law", text, tmp_path), offset, opened({}))
+    assert [text[p.span.start : p.span.end] for p in places] == ["alpha", "alpha"]
+    assert [p.declares for p in places] == [True, False]
     fresh, offset = at_cursor(
         "law x\nrequire L decreasing in r[|a] against r[b] for t[a] < 0\nlet a = 1"
     )
@@ -266,15 +266,15 @@ def test_highlights_are_those_of_the_name(tmp_path: Path):
 
 
 def entries(document: Document) -> list[tuple[str, str]]:
-    def flat(found: tuple[Entry, ...]) -> list[tuple[str, str]]:
-        return [pair for e in found for pair in ((e.kind, e.name), *flat(e.inside))]
+    def flat(level: tuple[Entry, ...]) -> list[tuple[str, str]]:
+        return [pair for e in level for pair in ((e.kind, e.name), *flat(e.inside))]
 
     return flat(outline(document))
 
 
 def test_the_outline_lists_declarations_and_claims(tmp_path: Path):
-    found = entries(read_document(LAW + "parameter (", tmp_path / "half.law"))
-    assert found == [
+    entries_in_order = entries(read_document(LAW + "parameter (", tmp_path / "half.law"))
+    assert entries_in_order == [
         ("law", "half"),
         ("variable", "N"),
         ("variable", "D"),
@@ -307,13 +307,13 @@ def test_selections_grow_from_word_to_text(tmp_path: Path):
 def test_semantic_tokens_follow_the_declarations(tmp_path: Path):
     text = LAW + "parameter k > 0\nminimize huber(log(L), 1e-3)  # why\n"
     file = File(tmp_path / "half.law", text, tmp_path)
-    found = [(text[t.span.start : t.span.end], t.type) for t in semantic_tokens(file, Files())]
+    classes = [(text[t.span.start : t.span.end], t.type) for t in semantic_tokens(file, Files())]
 
-    assert ("N", "variable") in found
-    assert found.count(("alpha", "parameter")) == 2
-    assert {("param", "type"), ("huber", "function"), ("1e-3", "number")} <= set(found)
-    assert {("# why", "comment"), ('"size"', "string"), ("half", "namespace")} <= set(found)
-    assert {t for _, t in found} <= set(TYPES)
+    assert ("N", "variable") in classes
+    assert classes.count(("alpha", "parameter")) == 2
+    assert {("param", "type"), ("huber", "function"), ("1e-3", "number")} <= set(classes)
+    assert {("# why", "comment"), ('"size"', "string"), ("half", "namespace")} <= set(classes)
+    assert {t for _, t in classes} <= set(TYPES)
 
 
 def test_formatting_is_that_of_the_command(tmp_path: Path):
@@ -351,12 +351,13 @@ def test_unread_texts_have_answers_too(tmp_path: Path):
 
 
 def answers_everything(text: str, path: Path, last: Document | None) -> Document:
+    """Read a text and ask for all answers; nothing may fail."""
     document = read_document(text, path, last=last)
     file, files, offset = file_of(document), Files(), len(text)
     for proposal in completions(document, offset, files):
         assert proposal.span.end == offset
-    found = hover(document, offset, files, NOTHING)
-    assert found is None or found.span.end <= offset
+    answer = hover(document, offset, files, NOTHING)
+    assert answer is None or answer.span.end <= offset
     definition(file, offset, files)
     highlights(file, offset, files)
     assert all(e.span.end <= offset for e in outline(document))

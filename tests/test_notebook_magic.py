@@ -30,6 +30,7 @@ require ∂L/∂r < 0
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
+    """IPython with the extension."""
     running = InteractiveShell.instance()
     running.reset()
     running.run_line_magic("load_ext", "lawdsl")
@@ -38,6 +39,7 @@ def shell() -> Iterator[InteractiveShell]:
 
 
 def shown(shell: InteractiveShell, line: str, cell: str = CELL) -> Any:
+    """What `%%law` shows and prints for a line and a cell."""
     with capture_output() as captured:
         shell.run_cell_magic("law", line, cell)
     return captured
@@ -95,12 +97,12 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
         ("--starts", CELL, "requires an argument"),
         ("--as 3x", CELL, "--as NAME"),
         ("--as class", CELL, "--as NAME"),
-        ("--as print", CELL, "'print' is a name of Python itself"),
+        ("--as print", CELL, "'print' is a built-in name of Python"),
         ("--as match", CELL, "'match' is a keyword of Python"),
-        ("--as get_ipython", CELL, "'get_ipython' is a name of"),
-        ("--as _", CELL, "'_' is a name of Python itself"),
+        ("--as get_ipython", CELL, "'get_ipython' is a name that IPython assigns"),
+        ("--as _", CELL, "'_' is a name that IPython assigns"),
         ("runs --as runs", CELL, "'runs' is the table, which the law would replace"),
-        ("", CELL.replace("my.share", "sum"), "'sum' is a name of Python itself"),
+        ("", CELL.replace("my.share", "sum"), "'sum' is a built-in name of Python"),
         ("'a", CELL, "No closing quotation"),
         ("--fix nothing=1", CELL, "nothing"),
     ],

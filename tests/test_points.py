@@ -12,6 +12,7 @@ from typing import Any
 
 import dying
 import pytest
+from raised import code_of
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import metrics_log
@@ -30,13 +31,6 @@ def write(path: Path, count: int) -> list[int]:
             file.append(dying.row(number))
             sizes.append(file.size)
     return sizes
-
-
-def code_of(call: Callable[[], object]) -> tuple[str, str]:
-    """The code of the error that a call ends with, and all of its text."""
-    with pytest.raises(LawdslError) as error:
-        call()
-    return error.value.diagnostics[0].code, str(error.value)
 
 
 def test_what_is_read_is_what_was_appended(path: Path):
@@ -255,15 +249,15 @@ def test_a_folder_where_the_file_should_be_is_an_error(path: Path):
 
 
 def test_a_process_killed_while_it_appends_loses_no_row(tmp_path: Path):
-    answer = dying.ask("rows", tmp_path, seed=1, count=40)
+    answer = dying.run("rows", tmp_path, seed=1, count=40)
 
     assert answer["wrong"] == []
-    assert answer["appended"] > 40
+    assert answer["appended"] >= answer["awaited"] > 40
 
 
 @pytest.mark.slow
 def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object], None]):
-    answer = dying.ask("rows", tmp_path, seed=2, count=1000)
+    answer = dying.run("rows", tmp_path, seed=2, count=1000)
 
     record_property(
         "figure",
@@ -271,4 +265,4 @@ def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object
         f"{answer['appended']:,} rows, {len(answer['wrong'])} lost, doubled or wrong",
     )
     assert answer["wrong"] == []
-    assert answer["appended"] > 1000
+    assert answer["appended"] >= answer["awaited"] > 1000

@@ -196,7 +196,7 @@ def test_settings_that_differ_by_a_part_of_their_range_are_several(x: np.ndarray
 def test_rows_that_were_joined_with_a_copy_in_single_precision_are_no_spare_rows():
     x = np.geomspace(1, 30, 4)
     y = (2 + 1 / x**0.5) * noise(3, 4, 0.001)
-    both = [np.append(own, own.astype(np.float32).astype(float)) for own in (x, y)]
+    both = [np.append(values, values.astype(np.float32).astype(float)) for values in (x, y)]
     fit = lawdsl.fit(POWER, {"x": both[0], "y": both[1]})
 
     assert (
@@ -265,7 +265,9 @@ def test_a_regression_on_logarithms_is_identified_in_any_unit(unit: float):
         f"parameter {', '.join(f'w{i}' for i in range(len(terms)))}\n"
         f"L = exp({' + '.join(f'w{i}*{term}' for i, term in enumerate(terms))})\n{SQUARED}"
     )
-    centres, widths = [np.array(own) for own in ([-6.6, 12.4, 23.3, 19.3], [3.7, 4.2, 3.9, 2.8])]
+    centres, widths = [
+        np.array(values) for values in ([-6.6, 12.4, 23.3, 19.3], [3.7, 4.2, 3.9, 2.8])
+    ]
     z = (np.random.default_rng(5).uniform(-0.5, 0.5, (60, 4)) * widths).T
     L = np.exp(0.9 - 0.03 * z[2] - 0.05 * z[3] + 0.02 * (z[0] + 0.3 * z[3]) ** 2)
     L *= np.exp(0.015 * (z[1] - 0.3 * z[2]) ** 2) * noise(0, 60, 0.002)
@@ -298,8 +300,8 @@ def test_a_regression_on_one_line_is_not_identified_in_any_unit(unit: float, wid
     fit = lawdsl.fit(law_of(SURFACE + LOGARITHMIC), surface(N, 20 * N * noise(3, 60, width), unit))
 
     assert fit.verdict == "not trusted"
-    (found,) = [d for d in fit.diagnostics if d.code == "F0101"]
-    assert "N in every row" in found.notes[-1]
+    (message,) = [d for d in fit.diagnostics if d.code == "F0101"]
+    assert "N in every row" in message.notes[-1]
 
 
 @pytest.mark.parametrize("seed", [7, 8])

@@ -168,6 +168,18 @@ def test_checkpoints_of_an_exact_law_predict_the_held_out_share_exactly(
     assert re.search(r"L_unfiltered \S+ ± 0.0200 nat/token", printed)
 
 
+def printed_by(recipe: Path, made: Path, tmp_path: Path) -> str:
+    """What the script of a recipe prints; its files go into the folder `made`."""
+    done = subprocess.run(
+        ["sh", str(recipe / "make.sh"), str(made)],
+        env={**os.environ, "PATH": tools_in(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_the_checkpoints_recipe_goes_from_text_to_errors_of_four_methods(tmp_path: Path):
     """With runs of fewer steps."""
@@ -178,13 +190,7 @@ def test_the_checkpoints_recipe_goes_from_text_to_errors_of_four_methods(tmp_pat
         text = (recipe / f"{name}.toml").read_text(encoding="utf-8")
         text = re.sub(r"^steps = \d+", f"steps = {steps}", text, flags=re.M)
         (made / f"{name}.toml").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        ["sh", str(recipe / "make.sh"), str(made)],
-        env={**os.environ, "PATH": tools_in(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = printed_by(recipe, made, tmp_path)
     rows = {path.stem: read_table(path) for path in made.glob("M?.csv")}
     # 60 evaluations: every one; every 5th; every 4th until 36 and every 8th after it, and the last
     assert {name: len(rows[name]) / 15 for name in ("M1", "M2", "M3")} == {
@@ -197,7 +203,7 @@ def test_the_checkpoints_recipe_goes_from_text_to_errors_of_four_methods(tmp_pat
     assert len(selection["models"]) == 3 and 0 < selection["dropped"] <= 5
     filtered, whole = (rows["M1"].numbers(f"L_{name}").mean() for name in ("code", "unfiltered"))
     assert filtered < whole  # what all models find unlikely is not in it
-    assert len(re.findall(r"^M\d +(?:general|code|unfiltered) ", done.stdout, re.M)) == 9
+    assert len(re.findall(r"^M\d +(?:general|code|unfiltered) ", printed, re.M)) == 9
 
 
 def test_prose_is_collected_without_examples(tmp_path: Path):
@@ -233,14 +239,8 @@ def test_the_loop_recipe_goes_from_text_to_an_answer(tmp_path: Path):
     (recipe / "make.sh").write_text(
         script.replace("--budget 1e13", "--budget 1.6e11"), encoding="utf-8"
     )
-    done = subprocess.run(
-        ["sh", str(recipe / "make.sh"), str(made)],
-        env={**os.environ, "PATH": tools_in(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "of 1.6e+11 FLOP spent" in done.stdout, done.stdout
+    printed = printed_by(recipe, made, tmp_path)
+    assert "of 1.6e+11 FLOP spent" in printed, printed
     table = read_table(made / "sweep-runs.csv")
     assert len(set(table.texts("run"))) >= 10
     for loss in ("L_general", "L_code"):

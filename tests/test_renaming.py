@@ -156,43 +156,43 @@ def test_the_server_answers_each_request(tmp_path: Path):
     client = PlainClient(tmp_path, **abilities)
     document = {"uri": path.as_uri()}
 
-    def ask(method: str, offset: int = 0, **more: object) -> object:
+    def request(method: str, offset: int = 0, **more: object) -> object:
         line = text.count("\n", 0, offset)
         column = offset - (text.rfind("\n", 0, offset) + 1)
         place = {"line": line, "character": column}
         params = {"textDocument": document, "position": place, **more}
-        return client.ask(f"textDocument/{method}", params)
+        return client.request(f"textDocument/{method}", params)
 
     try:
         client.open(path, text)
         client.published(path, 1)
         variable = text.index("N^")
         until = time.monotonic() + SECONDS
-        while "latex" not in (content := ask("hover", variable)["contents"])["value"]:
+        while "latex" not in (content := request("hover", variable)["contents"])["value"]:
             assert time.monotonic() < until  # the worker may have to start first
             time.sleep(0.05)
         assert content["kind"] == "markdown"
         assert "∂L/∂N = -A*alpha/N^(alpha + 1)" in content["value"]
         assert r"\frac{\partial L}{\partial N}" in content["value"]
         assert r"\*bold\* \<b\>" in content["value"]
-        found = ask("completion", text.index("E\n"))["items"]
-        assert {"N", "log"} <= {item["label"] for item in found}
-        assert ask("definition", variable)["range"]["start"] == {"line": 1, "character": 9}
-        places = ask("references", variable, context={"includeDeclaration": True})
+        proposals = request("completion", text.index("E\n"))["items"]
+        assert {"N", "log"} <= {item["label"] for item in proposals}
+        assert request("definition", variable)["range"]["start"] == {"line": 1, "character": 9}
+        places = request("references", variable, context={"includeDeclaration": True})
         assert {p["uri"] for p in places} == {path.as_uri(), other.as_uri()}
-        assert len(ask("documentHighlight", variable)) == 2
-        assert ask("prepareRename", variable)["placeholder"] == "N"
-        edits = ask("rename", variable, newName="size")["documentChanges"]
+        assert len(request("documentHighlight", variable)) == 2
+        assert request("prepareRename", variable)["placeholder"] == "N"
+        edits = request("rename", variable, newName="size")["documentChanges"]
         assert {e["textDocument"]["uri"] for e in edits} == {path.as_uri(), other.as_uri()}
         with pytest.raises(AssertionError, match="is a keyword"):
-            ask("prepareRename", text.index("parameter"))
+            request("prepareRename", text.index("parameter"))
         options = {"tabSize": 4, "insertSpaces": True}
-        assert len(ask("formatting", options=options)) == 1
-        assert ask("documentSymbol")[0]["name"] == "half"
-        assert isinstance(ask("foldingRange"), list)
-        chain = ask("selectionRange", positions=[{"line": 4, "character": 4}])[0]
+        assert len(request("formatting", options=options)) == 1
+        assert request("documentSymbol")[0]["name"] == "half"
+        assert isinstance(request("foldingRange"), list)
+        chain = request("selectionRange", positions=[{"line": 4, "character": 4}])[0]
         assert chain["parent"]
-        data = ask("semanticTokens/full")["data"]
+        data = request("semanticTokens/full")["data"]
         assert len(data) % 5 == 0
         assert data[:5] == [0, 0, 3, 0, 0]  # the keyword `law`
     finally:

@@ -61,10 +61,10 @@ def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         client.open(path, text)
         arguments = {"command": "lawdsl.check", "arguments": [path.as_uri()]}
-        answer = client.ask("workspace/executeCommand", arguments)
-        _, found = client.published(path, 1)
+        answer = client.request("workspace/executeCommand", arguments)
+        _, diagnostics = client.published(path, 1)
         while any(m["params"]["uri"] == path.as_uri() for _, m in client.arrived if "params" in m):
-            _, found = client.published(path, 1)
+            _, diagnostics = client.published(path, 1)
         expected = as_shown([*by_check(path, "--syntax"), *by_check(path)], text)
         shown = {
             (
@@ -75,7 +75,7 @@ def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path) -> None:
                 tuple(d["range"]["end"].values()),
                 tuple(r["message"] for r in d.get("relatedInformation", ())),
             )
-            for d in found
+            for d in diagnostics
             if not str(d["code"]).startswith("claim-")
         }
         assert shown == expected, path
@@ -85,7 +85,7 @@ def test_all_messages_and_verdicts_are_those_of_check(tmp_path: Path) -> None:
             assert [(c["claim"], c["verdict"], c["expect"]) for c in answer["claims"]] == [
                 (c["claim"], c["verdict"], c["expect"]) for c in claims
             ], path
-        client.tell("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
+        client.notify("textDocument/didClose", {"textDocument": {"uri": path.as_uri()}})
         client.forget()
     assert client.end() == 0
 

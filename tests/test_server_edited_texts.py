@@ -28,11 +28,12 @@ from lawdsl.server.open_documents import OpenDocuments, edited
 
 
 def prefixes(paths: list[Path], step: int) -> list[tuple[Path, str]]:
-    made = []
+    """The beginnings of files, of lengths that differ by `step`."""
+    beginnings = []
     for path in paths:
         text = path.read_text(encoding="utf-8")
-        made += [(path, text[:end]) for end in range(0, len(text), step)]
-    return made
+        beginnings += [(path, text[:end]) for end in range(0, len(text), step)]
+    return beginnings
 
 
 def ask_everything(path: Path, text: str, opened: OpenFiles | None = None) -> None:
@@ -89,7 +90,7 @@ def edit_at_random(seed: int, edits: int) -> None:
         change = types.TextDocumentContentChangePartial(
             place(*first, *last), after[start : len(after) - end]
         )
-        assert edited(text, change, documents.encoding) == after
+        assert edited(text, [change], documents.encoding) == after
         opened = documents.change(uri, version, [change])
         assert opened is not None and opened.text == after
         ask_everything(path, after)
@@ -122,9 +123,9 @@ def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
             client.change(path, version, {"text": text})
             if rng.random() < 0.1:
                 client.hints(path)
-        _, found = client.published(path, 101)
+        _, diagnostics = client.published(path, 101)
         path.write_bytes(text.encode("utf-8"))
-        codes = {str(d["code"]) for d in found if not str(d["code"]).startswith("claim-")}
+        codes = {str(d["code"]) for d in diagnostics if not str(d["code"]).startswith("claim-")}
         assert codes == {d["code"] for d in by_check(path, "--syntax")}
         client.forget()
     assert client.end() == 0
@@ -134,10 +135,12 @@ def test_random_edits_over_the_protocol(tmp_path: Path) -> None:
 
 
 def spans(parsed: tree.SyntaxTree) -> list[Any]:
+    """The places of all nodes of each statement."""
     return [[(type(n), n.span) for n in tree.walk(s)] for s in parsed.statements]
 
 
 def places(tokens: list[Token]) -> list[tuple[Any, ...]]:
+    """All fields of tokens, of which `==` compares the text alone."""
     return [
         (t.type, t.value, t.start_pos, t.end_pos, t.line, t.column, t.end_line, t.end_column)
         for t in tokens

@@ -64,13 +64,14 @@ def children_of(process: int) -> list[int]:
         if not tasks.is_dir():
             pytest.skip("needs /proc")
         texts = [(t / "children").read_text(encoding="ascii") for t in tasks.iterdir()]
-        if found := [int(number) for text in texts for number in text.split()]:
-            return found
+        if numbers := [int(number) for text in texts for number in text.split()]:
+            return numbers
         time.sleep(0.02)
     return []
 
 
 def wait_until_gone(processes: list[int]) -> None:
+    """Wait until processes have ended."""
     until = time.monotonic() + SECONDS
     while any(runs(process) for process in processes):
         assert time.monotonic() < until, processes

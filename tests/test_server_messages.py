@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from language_client import COMMAND, PlainClient
+from language_client import COMMAND, PlainClient, framed
 
 LAW = "law rough\nvariable N > 0\nparameter A, k > 0\nL = A/N^k\nrequire L > 0\n"
 INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NOT_JSON = -32600, -32601, -32602, -32700
@@ -17,19 +17,21 @@ NOT_INITIALIZED = -32002
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlainClient]:
+    """A connection for all malformed messages; the server must end well after them."""
     client = PlainClient(tmp_path_factory.mktemp("laws"))
     yield client
     assert client.end() == 0
 
 
 def at(path: Path, line: Any, character: Any) -> dict[str, Any]:
+    """The parameters of a request about a place."""
     document = {"uri": path.as_uri()}
     return {"textDocument": document, "position": {"line": line, "character": character}}
 
 
 def answers(client: PlainClient) -> bool:
     """Whether the server still answers, after all messages before."""
-    return client.ask("textDocument/hover", at(client.folder / "closed.law", 0, 0)) is None
+    return client.request("textDocument/hover", at(client.folder / "closed.law", 0, 0)) is None
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,14 @@ def test_a_malformed_position_is_refused(client: PlainClient, position: Any) -> 
     client.open(path, LAW)
     for method in ("hover", "completion", "definition", "rename", "prepareRename"):
         params = {"textDocument": {"uri": path.as_uri()}, "position": position, "newName": "B"}
-        assert client.refused(f"textDocument/{method}", params) == INVALID_PARAMS
-    assert client.ask("textDocument/hover", at(path, 1, 9)) is not None
+        assert client.error_code(f"textDocument/{method}", params) == INVALID_PARAMS
+    assert client.request("textDocument/hover", at(path, 1, 9)) is not None
 
 
 @pytest.mark.parametrize("params", [None, [], {}, "x", 1, {"textDocument": {"uri": 5}}], ids=repr)
 def test_malformed_parameters_are_refused(client: PlainClient, params: Any) -> None:
     for method in ("hover", "codeAction", "inlayHint", "selectionRange", "references"):
-        assert client.refused(f"textDocument/{method}", params) == INVALID_PARAMS
+        assert client.error_code(f"textDocument/{method}", params) == INVALID_PARAMS
     assert answers(client)
 
 
@@ -122,19 +124,21 @@ def test_a_message_within_a_message_is_not_one(client: PlainClient) -> None:
     inner = {"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover"}
     path = client.folder / "rough.law"
     client.open(path, LAW)
-    assert client.ask("textDocument/hover", {**at(path, 1, 9), "workDoneToken": "x", "more": inner})
+    assert client.request(
+        "textDocument/hover", {**at(path, 1, 9), "workDoneToken": "x", "more": inner}
+    )
 
 
 def test_documents_that_are_not_open_or_not_files_are_answered(client: PlainClient) -> None:
     uris = ["untitled:Untitled-1", "http://host/a.law", "", "file:", "file:///\x00.law", "x" * 9999]
     for uri in uris:
         params = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
-        assert client.ask("textDocument/hover", params) is None
+        assert client.request("textDocument/hover", params) is None
         item = {"uri": uri, "languageId": "law", "version": 1, "text": LAW}
-        client.tell("textDocument/didOpen", {"textDocument": item})
+        client.notify("textDocument/didOpen", {"textDocument": item})
         params["position"] = {"line": 1, "character": 9}
-        assert client.ask("textDocument/hover", params) is not None, uri
-        client.tell("textDocument/didClose", {"textDocument": {"uri": uri}})
+        assert client.request("textDocument/hover", params) is not None, uri
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert answers(client)
 
 
@@ -160,13 +164,13 @@ def test_commands_with_malformed_arguments_are_answered(
 
 def test_the_exit_code_says_whether_the_end_was_asked_for(tmp_path: Path) -> None:
     client = PlainClient(tmp_path)
-    client.tell("exit", None)
+    client.notify("exit", None)
     assert client.ended() == 1
     client = PlainClient(tmp_path)
-    client.ask("shutdown", None)
-    assert client.refused("textDocument/hover", at(tmp_path / "a.law", 0, 0)) == INVALID_REQUEST
-    assert client.refused("shutdown", None) == INVALID_REQUEST
-    client.tell("exit", None)
+    client.request("shutdown", None)
+    assert client.error_code("textDocument/hover", at(tmp_path / "a.law", 0, 0)) == INVALID_REQUEST
+    assert client.error_code("shutdown", None) == INVALID_REQUEST
+    client.notify("exit", None)
     assert client.ended() == 0
 
 
@@ -174,7 +178,7 @@ def test_before_the_beginning_requests_are_refused(tmp_path: Path) -> None:
     """The answer has the code that the protocol gives for it, and the server can begin after it."""
     request = b'{"jsonrpc": "2.0", "id": 1, "method": "textDocument/hover", "params": {}}'
     leave = b'{"jsonrpc": "2.0", "method": "exit"}'
-    frames = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(b), b) for b in (request, leave))
-    ended = subprocess.run(COMMAND, input=frames, capture_output=True, cwd=tmp_path, timeout=60)
+    text = framed(request) + framed(leave)
+    ended = subprocess.run(COMMAND, input=text, capture_output=True, cwd=tmp_path, timeout=60)
     assert b'"code": %d' % NOT_INITIALIZED in ended.stdout
     assert ended.returncode == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import threading
 from pathlib import Path
@@ -29,12 +28,17 @@ BUILT = "law built\nextends base\nL = base\nrequire L > 1\n"
 class Silent:
     """An editor that shows nothing."""
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None: ...
+    def publish(
+        self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]
+    ) -> None: ...
 
     def refresh_hints(self) -> None: ...
 
+    def warn(self, message: str) -> None: ...
+
 
 def whole(text: str) -> list[types.TextDocumentContentChangeEvent]:
+    """An edit that replaces the whole text."""
     return [types.TextDocumentContentChangeWholeDocument(text)]
 
 
@@ -86,16 +90,13 @@ def test_a_hover_on_a_document_that_is_closed_meanwhile_has_no_answer(tmp_path: 
 
     async def run() -> types.Hover | None:
         session = Session(Silent(), OpenDocuments(tmp_path))
-        session.documents.open(uri, 1, BASE)
-
-        async def ask_worker(kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
-            session.closed(uri)
-            return {"text": "∂L/∂N = -1/N^2", "latex": ""}
-
-        session.ask_worker = ask_worker  # type: ignore[method-assign]
-        session.current(uri)
+        session.documents.open(uri, 1, BASE + "# a comment\n" * (LARGE // 10))
         params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(1, 9))
-        return await hover_at(session, params)
+        waiting = asyncio.create_task(hover_at(session, params))
+        await asyncio.sleep(0)  # it is being read now
+        assert not waiting.done()
+        session.closed(uri)
+        return await waiting
 
     assert asyncio.run(run()) is None
 
@@ -213,11 +214,11 @@ def test_answers_after_random_edits_are_those_of_a_server_that_saw_no_others(tmp
             settled = session_of(tmp_path, (uri, text))
             positions = Positions(text, "utf-16")
             for number in range(4):
-                near = start + len(new) if number == 0 else rng.randrange(len(text) + 1)
-                at = types.Position(*positions.position(near))
+                offset = start + len(new) if number == 0 else rng.randrange(len(text) + 1)
+                at = types.Position(*positions.position(offset))
                 assert await shown(edited, uri, at) == await shown(settled, uri, at)
                 params = types.CompletionParams(types.TextDocumentIdentifier(uri), at)
-                assert completion(edited, params) == completion(settled, params)
+                assert await completion(edited, params) == await completion(settled, params)
 
     for path in laws:
         asyncio.run(run(path))
@@ -258,19 +259,14 @@ def test_an_edit_and_a_hover_in_one_write(tmp_path: Path):
             at = at_word(now, word)
             place = {"line": at.line, "character": at.character}
             document = {"uri": path.as_uri(), "version": version}
-            messages = [
-                {"method": "textDocument/didChange"}
-                | {"params": {"textDocument": document, "contentChanges": [{"text": now}]}},
-                {"id": f"{version}{word}", "method": "textDocument/hover"}
-                | {"params": {"textDocument": document, "position": place}},
-            ]
-            bodies = [json.dumps({"jsonrpc": "2.0", **m}).encode() for m in messages]
-            parts = [b"Content-Length: %d\r\n\r\n%s" % (len(b), b) for b in bodies]
-            assert client.process.stdin is not None
-            client.process.stdin.write(b"".join(parts))
-            client.process.stdin.flush()
-            wanted = f"{version}{word}"
-            _, answer = client.wait(lambda m, wanted=wanted: m.get("id") == wanted)
+            edit = {"textDocument": document, "contentChanges": [{"text": now}]}
+            hover = {"textDocument": document, "position": place}
+            number = f"{version}{word}"
+            client.send(
+                {"method": "textDocument/didChange", "params": edit},
+                {"id": number, "method": "textDocument/hover", "params": hover},
+            )
+            _, answer = client.wait(lambda m, number=number: m.get("id") == number)
             content = answer["result"]["contents"]["value"]
             declared = ("k in [1, 3]", "unit token") if now == text else ("k > 0", "unit param")
             assert declared[word == "N"] in content

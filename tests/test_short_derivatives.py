@@ -29,7 +29,7 @@ def expanded(expression: sp.Expr, law: Law, but: str) -> sp.Expr:
 @pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_short_derivative_equals_the_derivative(every: int):
     rng = random.Random(0)
-    wanted = [
+    cases = [
         (law, symbol.name)
         for law in map(load, LAWS)
         for symbol in law.declarations.symbols.values()
@@ -37,7 +37,7 @@ def test_a_short_derivative_equals_the_derivative(every: int):
         and any(s.kind == "let" for s in law.declarations.symbols.values())
     ]
     compared = shorter = 0
-    for law, name in wanted[::every]:
+    for law, name in cases[::every]:
         short, exact = short_derivative(law, name), law.derivative(name)
         assert len(text(short)) <= len(text(exact)) + 2, (law.name, name)
         shorter += len(text(short)) < len(text(exact))
@@ -48,7 +48,7 @@ def test_a_short_derivative_equals_the_derivative(every: int):
             if one.is_number and other.is_number and one.is_finite and other.is_finite:
                 assert abs(one - other) <= 1e-12 * (1 + abs(other)), (law.name, name)
                 compared += 1
-    assert compared > len(wanted) // every and shorter
+    assert compared > len(cases) // every and shorter
 
 
 def test_lets_that_hold_the_argument_are_differentiated():

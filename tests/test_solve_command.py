@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from mistaken_commands import LEAST
 from test_cli import document, lawdsl
 
 import lawdsl as package
@@ -22,14 +23,6 @@ TABLE = ROOT / "laws" / "data" / "c4_share.csv"
 ALLOCATION = "chinchilla.allocation"
 NUMBERS = ("loss.E=1.8", "loss.A=480", "loss.B=2085", "loss.alpha=0.35", "loss.beta=0.37")
 
-LEAST = """question least "The smallest share of C4 that keeps the loss"
-uses      loss : dcpt.share
-given     T >= 0  "tolerated relative rise of the loss"
-given     L0 > 0  unit nat/token  "loss on C4 alone"
-choose    r in [0, 1]  "share of C4"
-minimize  r
-subject to loss(r) <= (1 + T)*L0  "loss"
-"""
 MIX = """question mix "The best mixture"
 index     i over validation
 index     j over training

@@ -88,10 +88,10 @@ def declared(lines: str) -> list[dict[str, float]]:
 @pytest.mark.parametrize("name", PLANTED)
 def test_linear_parameters_are_found(name: str):
     law = sample_of(name)
-    found = {law.parameters[i].name for i in linear_parameters(law)}
-    wanted = LINEAR[name].split()  # of those with subscripts, all elements
+    linear = {law.parameters[i].name for i in linear_parameters(law)}
+    names = LINEAR[name].split()  # of those with subscripts, all elements
 
-    assert found == {q.name for q in law.parameters if q.name.partition("[")[0] in wanted}
+    assert linear == {q.name for q in law.parameters if q.name.partition("[")[0] in names}
 
 
 def test_of_two_factors_one_is_linear():
@@ -141,35 +141,35 @@ def test_a_linear_parameter_is_not_solved_beyond_its_bound():
 
 
 def test_a_grid_is_every_combination_in_its_order():
-    found = declared("start a, f in {1, 2}\nstart k in {0.5}\nstart log(C) in {1, 2}")
+    starts = declared("start a, f in {1, 2}\nstart k in {0.5}\nstart log(C) in {1, 2}")
 
-    assert [(p["a"], p["f"], round(math.log(p["C"]), 9)) for p in found] == [
+    assert [(p["a"], p["f"], round(math.log(p["C"]), 9)) for p in starts] == [
         (pytest.approx(a), pytest.approx(f), c) for a in (1, 2) for f in (1, 2) for c in (1, 2)
     ]
 
 
 def test_dots_go_on_in_equal_steps():
-    found = declared("start f in {-1, -0.5, ..., 1}\nstart C in {50}")
+    starts = declared("start f in {-1, -0.5, ..., 1}\nstart C in {50}")
 
-    assert [p["f"] for p in found] == pytest.approx([-1, -0.5, 0, 0.5, 1])
+    assert [p["f"] for p in starts] == pytest.approx([-1, -0.5, 0, 0.5, 1])
 
 
 def test_a_logarithm_of_a_distance_starts_from_the_bound_as_it_is_there():
-    found = declared("start a in {1, 4}\nstart k in {0.5}\nstart log(C - C0) in {0, 1}")
+    starts = declared("start a in {1, 4}\nstart k in {0.5}\nstart log(C - C0) in {0, 1}")
 
     expected = [a * 0.5 + math.exp(u) for a in (1, 4) for u in (0, 1)]
-    assert [p["C"] for p in found] == pytest.approx(expected)
+    assert [p["C"] for p in starts] == pytest.approx(expected)
 
 
 def test_points_come_before_grids_and_unnamed_parameters_get_a_value_in_their_domain():
-    found = declared("start a = 1, C = 7\nstart a = 2, C = 9\nstart f in {5}\nstart C in {8}")
+    starts = declared("start a = 1, C = 7\nstart a = 2, C = 9\nstart f in {5}\nstart C in {8}")
 
-    assert [(p["C"], p["f"]) for p in found] == [
+    assert [(p["C"], p["f"]) for p in starts] == [
         (pytest.approx(7), 1.0),
         (pytest.approx(9), 1.0),
         (pytest.approx(8), 5.0),
     ]
-    assert all(0 < p["k"] < 2 and p["a"] > 0 for p in found)
+    assert all(0 < p["k"] < 2 and p["a"] > 0 for p in starts)
 
 
 def test_declared_starts_outside_the_domain_are_counted():

@@ -69,15 +69,15 @@ def test_a_misspelt_word_has_its_edit(text: str, right: str, wrong: str, tmp_pat
 def test_a_law_beside_the_file_may_be_meant(tmp_path: Path):
     (tmp_path / "mybase.law").write_text("law mybase\nvariable N > 0\nL = N\n", encoding="utf-8")
     text = "law x\nextends mybsae\nL = mybase\n"
-    (found,) = [d for d in read_document(text, tmp_path / "x.law").diagnostics if d.suggested]
-    assert applied(text, found.suggested).startswith("law x\nextends mybase\n")
+    (message,) = [d for d in read_document(text, tmp_path / "x.law").diagnostics if d.suggested]
+    assert applied(text, message.suggested).startswith("law x\nextends mybase\n")
 
 
 def test_two_readings_have_an_edit_each(tmp_path: Path):
     text = LAW.replace("N^alpha", "Nalpha")
     document = read_document(text, tmp_path / "half.law")
-    (found,) = document.diagnostics
-    after = {applied(text, (edit,)) for edit in found.suggested}
+    (message,) = document.diagnostics
+    after = {applied(text, (edit,)) for edit in message.suggested}
     assert after == {text.replace("Nalpha", meant) for meant in ("N^alpha", "(N*alpha)")}
 
 
@@ -87,16 +87,18 @@ def test_check_lists_what_is_suggested_and_leaves_the_file(tmp_path: Path):
     path.write_text(text, encoding="utf-8")
     result = run("check", "--fix", "--json", str(path))
     assert path.read_text(encoding="utf-8") == text
-    (found,) = json.loads(result.stdout)["diagnostics"]
-    assert found["edits"] == []
-    assert found["suggested"] == [{"start": [6, 20], "end": [6, 25], "text": "alpha"}]
+    (message,) = json.loads(result.stdout)["diagnostics"]
+    assert message["edits"] == []
+    assert message["suggested"] == [{"start": [6, 20], "end": [6, 25], "text": "alpha"}]
 
 
 def misspelt(word: str) -> str:
+    """A word with its last letter doubled; short ones unchanged."""
     return f"{word}{word[-1]}" if len(word) > 2 else word
 
 
 def carries_an_edit(d: Diagnostic) -> bool:
+    """Whether a message that asks "did you mean" has an edit."""
     return not (d.help or "").startswith("did you mean `") or bool(d.edits or d.suggested)
 
 
@@ -131,16 +133,16 @@ def test_an_editor_offers_the_guess_and_fix_all_leaves_it_out(tmp_path: Path):
     client = PlainClient(tmp_path)
     path = tmp_path / "half.law"
     client.open(path, LAW.replace("N^alpha", "N^alhpa"))
-    (found,) = client.published(path, 1)[1]
+    (message,) = client.published(path, 1)[1]
     params = {
         "textDocument": {"uri": path.as_uri()},
-        "range": found["range"],
+        "range": message["range"],
         "context": {"diagnostics": []},
     }
-    (action,) = client.ask("textDocument/codeAction", params)
+    (action,) = client.request("textDocument/codeAction", params)
     assert action["title"] == "replace `alhpa` by `alpha`"
     assert action["kind"] == "quickfix" and not action["isPreferred"]
     assert action["edit"]["documentChanges"][0]["edits"][0]["newText"] == "alpha"
     params["context"]["only"] = ["source.fixAll"]
-    assert client.ask("textDocument/codeAction", params) == []
+    assert client.request("textDocument/codeAction", params) == []
     assert client.end() == 0

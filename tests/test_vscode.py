@@ -79,7 +79,7 @@ def test_the_panel_says_what_the_exit_codes_mean() -> None:
     section = page.partition("## Exit codes")[2].partition("## ")[0]
     codes = {code for code in re.findall(r"^\| (\d+) \|", section, re.M)} - {"4", "75"}
     source = (FOLDER / "src/commands.js").read_text(encoding="utf-8")
-    (table,) = re.findall(r"const ENDS = \{(.*?)\};", source, re.S)
+    (table,) = re.findall(r"const EXIT_CODES = \{(.*?)\};", source, re.S)
     assert codes == set(re.findall(r"^ +(\d+): \"", table, re.M))
 
 

@@ -51,7 +51,7 @@ require   L -> E as N -> oo, D -> oo
 require   ∂L/∂D > 0
 """
 BUILT = """\
-law built "The same with a learning rate"
+law built "Loss with a learning rate"
 extends   share
 
 variable  eta > 0  "learning rate"
@@ -127,8 +127,8 @@ class Editor:
         """Insert a text where the focus is."""
         self.page.call("Input.insertText", text=text)
 
-    def answer(self, text: str | None = None, wait: float = 1.5) -> None:
-        """Answer a question of the editor: replace the proposal by a text, press Enter."""
+    def submit(self, text: str | None = None, wait: float = 1.5) -> None:
+        """Replace the proposal in a prompt of the editor by a text, if one is given, and press Enter."""
         if text is not None:
             self.key("a", control=True)
             self.type(text)
@@ -166,7 +166,7 @@ class Editor:
 
     def place(self, line: str, word: str) -> tuple[float, float]:
         """Where a word of a line is on the screen."""
-        found = self.page.value(
+        position = self.page.value(
             """((start, word) => {
               const line = [...document.querySelectorAll('.view-line')].find(
                 (e) => e.textContent.replace(/\\u00a0/g, ' ').startsWith(start));
@@ -185,9 +185,9 @@ class Editor:
             })"""
             f"({json.dumps(line)}, {json.dumps(word)})"
         )
-        if found is None:
+        if position is None:
             raise LookupError(f"no {word!r} in a line that starts with {line!r}")
-        return float(found[0]), float(found[1])
+        return float(position[0]), float(position[1])
 
     def mouse(self, kind: str, x: float, y: float, **more: object) -> None:
         """Send an event of the mouse."""
@@ -279,7 +279,7 @@ def rename(editor: Editor) -> None:
     editor.key("F2")
     time.sleep(1.5)
     editor.shot("30-rename-box")
-    editor.answer("a", 3.0)
+    editor.submit("a", 3.0)
     editor.shot("31-renamed-here")
     editor.open("built.law", 2.0)
     editor.shot("32-renamed-there")
@@ -297,11 +297,11 @@ def fit(editor: Editor) -> None:
     editor.shot("40-check")
     editor.command("lawdsl: Fit to", 2.0)
     editor.shot("41-fit-table")
-    editor.answer(str(ROOT / "laws/data/code_and_english.csv"), 2.5)
+    editor.submit(str(ROOT / "laws/data/code_and_english.csv"), 2.5)
     editor.shot("42-fit-options")
-    editor.answer('L=L_code --where "phase = end" --where "r_code = 1"', 2.0)
+    editor.submit('L=L_code --where "phase = end" --where "r_code = 1"', 2.0)
     editor.shot("43-fit-output")
-    editor.answer(None, 1.0)
+    editor.submit(None, 1.0)
     editor.shot("44-fit-running")
     editor.until("!document.querySelector('.statusbar').textContent.includes('Fit of')", 60.0)
     time.sleep(1.0)
@@ -309,10 +309,10 @@ def fit(editor: Editor) -> None:
     editor.command("lawdsl: Plot the Law", 1.5)
     editor.shot("46-plot-what")
     editor.type("A fit")
-    editor.answer(None, 1.5)
-    editor.answer(str(editor.folder / "share.fit.json"), 1.5)
+    editor.submit(None, 1.5)
+    editor.submit(str(editor.folder / "share.fit.json"), 1.5)
     editor.shot("47-plot-kind")
-    editor.answer(None, 8.0)
+    editor.submit(None, 8.0)
     editor.shot("48-plot")
 
 

@@ -8,13 +8,13 @@ from lawdsl.core.optional_packages import needs
 
 
 @click.command("lsp")
-@click.option("--stdio", is_flag=True, help="Use standard input and output, as without options.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output (the default).")
 @click.option(
     "--tcp",
     "port",
     type=click.IntRange(1, 65535),
     metavar="PORT",
-    help="Wait on this port of this machine for one editor.",
+    help="Listen on this local port for one editor.",
 )
 def lsp(stdio: bool, port: int | None) -> int:
     """Start the language server, which an editor does for `.law` files.

@@ -7,6 +7,7 @@ A stage that reads a user's text returns its result and a list of diagnostics, o
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,7 +45,7 @@ class Text:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a character, both counted from 1."""
@@ -64,7 +65,7 @@ class Diagnostic:
 
     `place` is a location outside a text: a row and column of a table, a parameter. `edits`
     implement the advice in `help`, if that is possible without a guess. Each of `suggested` is an
-    edit that may be meant, by itself: nothing makes it without a person who chooses it.
+    edit that may be meant; it is applied only if a person chooses it.
     """
 
     code: str
@@ -97,6 +98,7 @@ class Diagnostic:
         }
 
     def _plain(self, edits: Iterable[Edit]) -> list[dict[str, Any]]:
+        """Edits as plain data, with lines and columns."""
         places = ((self._positions(edit.span), edit.text) for edit in edits)
         return [{"start": start, "end": end, "text": text} for (start, end), text in places]
 

@@ -211,3 +211,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def real_path(path: Path) -> Path:
+    """A path without symbolic links; those that lead in a circle are left, where `resolve` would fail.
+
+    Args:
+        path: the path, of which nothing need exist.
+    """
+    return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""The results of expensive functions for the most recent arguments, by a key of each argument."""
+"""The results of expensive functions for the most recent arguments, by a key of each argument or by its text."""
 
 from __future__ import annotations
 
@@ -45,4 +45,50 @@ class Recent(Generic[Value]):
                 self._values[key] = value
                 while len(self._values) > self.size:
                     self._values.pop(next(iter(self._values)))
+        return value
+
+
+class RecentTexts(Generic[Value]):
+    """What follows from the most recently used texts, as many as are short enough together.
+
+    A value takes memory in proportion to its text, so that this bounds the memory. The value of the last
+    text is kept however long that is.
+
+    Args:
+        max_characters: of all texts together whose values are kept.
+    """
+
+    PER_TEXT = (
+        100  # characters that a text counts for besides its own: an empty one has a value, too
+    )
+
+    def __init__(self, max_characters: int) -> None:
+        self.max_characters = max_characters
+        self._values: dict[str, Value] = {}
+        self._characters = 0
+        self._lock = Lock()
+
+    def get(self, text: str, make: Callable[[], Value]) -> Value:
+        """The value of a text, which is made unless it is kept already.
+
+        Args:
+            text: the text.
+            make: the function that makes the value. Its exceptions are passed on, and nothing is
+                kept then.
+        """
+        missing = object()
+        with self._lock:
+            kept = self._values.pop(text, missing)
+            if kept is not missing:  # put back as the last one
+                self._values[text] = kept  # type: ignore[assignment]
+                return kept  # type: ignore[return-value]
+        value = make()
+        with self._lock:
+            if text not in self._values:  # else another thread was faster
+                self._values[text] = value
+                self._characters += len(text) + self.PER_TEXT
+            while self._characters > self.max_characters and len(self._values) > 1:
+                oldest = next(iter(self._values))
+                del self._values[oldest]
+                self._characters -= len(oldest) + self.PER_TEXT
         return value

@@ -5,15 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
+from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
 from lawdsl.language import size_limits
-from lawdsl.language.edited_tokens import edited_lines, edited_tokens
+from lawdsl.language.edited_tokens import MAX_CHARACTERS, edited_lines, edited_tokens
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.lexer import LogicalLine
 from lawdsl.language.library import OpenFiles, declared_section, warnings_of_file_name
@@ -133,14 +134,16 @@ class Document:
         return next(iter([*names, *inside, *touching]), None)
 
 
-@lru_cache(maxsize=16)
+_TOKENS: RecentTexts[tuple[Token, ...]] = RecentTexts(MAX_CHARACTERS)
+
+
 def tokens_of_text(text: str) -> tuple[Token, ...]:
     """The words, strings, comments and line ends of a text; several answers need them.
 
     Args:
         text: the text, without a byte order mark.
     """
-    return tuple(edited_tokens(Text("", text))[0])
+    return _TOKENS.get(text, lambda: tuple(edited_tokens(Text("", text))[0]))
 
 
 def _start(token: Token) -> int:
@@ -194,6 +197,18 @@ def read_document(
         last_good=good,
         mark=mark,
     )
+
+
+def unread_document(text: str, path: Path) -> Document:
+    """A text of which only the words are known, for answers that need no more.
+
+    Args:
+        text: the text of the editor.
+        path: its file.
+    """
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    source = Text(str(path), text.removeprefix(BYTE_ORDER_MARK))
+    return Document(path, source, SyntaxTree(()), None, (), mark=mark)
 
 
 def within_limits(text: str) -> bool:

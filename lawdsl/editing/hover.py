@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lawdsl.core.diagnostics import Diagnostic, Span, printable
-from lawdsl.editing.claims import require_lines
+from lawdsl.editing.claims import RequireLine, require_lines
 from lawdsl.editing.document import Document
 from lawdsl.editing.fitted_values import fitted_value
 from lawdsl.editing.meanings import (
@@ -20,7 +20,7 @@ from lawdsl.editing.meanings import (
 )
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import own_equation
-from lawdsl.editing.verdict_hints import STALE, verdict_details
+from lawdsl.editing.verdict_hints import DECIDING, STALE, verdict_details
 from lawdsl.editing.words import Word
 from lawdsl.language import tree
 from lawdsl.language.label_texts import with_subscripts
@@ -33,7 +33,10 @@ from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict
 
 MAX_FORMULA = 1500  # characters of a formula that is shown
+WITH_DERIVATIVE = ("variable", "parameter", "let")  # with respect to these a law has derivatives
 STEP = re.compile(r"\bstep\(")
+OF_CLAIMS = ("keyword", "symbol", "verdict", "number")
+"""The words of a claim that are shown with its verdict even if something else is known of them."""
 STEPS = (tree.Minimize, tree.Maximize, tree.Subject, tree.StepNode, tree.KeepNode)
 
 
@@ -74,11 +77,13 @@ class Known:
             it is about the present text.
         derivatives: name -> the derivative of the law with respect to it.
         further: further messages, such as warnings about claims.
+        deciding: whether claims without a verdict are being decided.
     """
 
     verdict_of: Callable[[str], tuple[Verdict | None, bool]] = lambda words: (None, False)
     derivatives: Mapping[str, Derivative] = field(default_factory=dict)
     further: tuple[Diagnostic, ...] = ()
+    deciding: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,8 @@ def file_of(document: Document) -> File:
 def hover(document: Document, offset: int, files: Files, known: Known) -> Hover | None:
     """What is known about the word at an offset; None where there is nothing to say.
 
+    On a claim, it is the verdict where nothing else is known.
+
     Args:
         document: the document, in any state.
         offset: the place.
@@ -116,8 +123,13 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     """
     file = file_of(document)
     word = file.words.at(offset)
-    if word is None or word.role == "comment":
+    if word is not None and word.role == "comment":
         return None
+    claim = next((c for c in require_lines(document) if c.span.start <= offset <= c.span.end), None)
+    if word is None:  # between two words
+        if claim is None or not (verdict := tuple(_about_claim(claim, known))):
+            return None
+        return Hover(claim.span, verdict)
     target = files.resolve(word, file)
     if target is not None:
         target = own_equation(target, file)
@@ -129,7 +141,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
     elif target is not None:
         blocks = list(_about_name(target, file, files))
         blocks += _about_value(target, document, files)
-        if file.section == "law" and target.kind in ("variable", "parameter", "let"):
+        if file.section == "law" and target.kind in WITH_DERIVATIVE:
             derivative = known.derivatives.get(target.name)
             blocks += _about_derivative(derivative) if derivative else ()
             derivative_of = "" if derivative else target.name
@@ -138,12 +150,16 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
         blocks = list(_about_word(word, file))
         if not blocks and document.declarations is not None:
             blocks = list(_about_fresh(word, file))
-    blocks += _about_claim(document, word, known)
+    if blocks and word.role not in OF_CLAIMS:
+        claim = None
+    blocks += _about_claim(claim, known) if claim is not None else ()
     for d in (*document.diagnostics, *known.further):
         if d.span is not None and d.span.start <= offset <= d.span.end and d.code in MESSAGES:
             message = MESSAGES[d.code]
             blocks.append(Block("text", f"{d.code}, {message.title}: {message.meaning}"))
-    return Hover(word.span, tuple(blocks), derivative_of) if blocks else None
+    if not blocks:
+        return None
+    return Hover(word.span, tuple(blocks), derivative_of)
 
 
 def _about_word(word: Word, file: File) -> Iterator[Block]:
@@ -360,18 +376,14 @@ def _law_name(file: File) -> str:
     return next((w.text for w in file.words if w.role == "header"), "")
 
 
-def _about_claim(document: Document, word: Word, known: Known) -> Iterator[Block]:
-    """The verdict on the claim of a line, for its words that are not names."""
-    if word.role not in ("keyword", "symbol", "verdict", "number"):
+def _about_claim(claim: RequireLine, known: Known) -> Iterator[Block]:
+    """The verdict on the claim of a line."""
+    verdict, current = known.verdict_of(claim.words)
+    if verdict is None:
+        if known.deciding:
+            yield Block("text", f"verdict: {DECIDING}")
         return
-    for line in require_lines(document):
-        begins = document.text.rfind("\n", 0, line.span.start) + 1
-        if not begins <= word.span.start <= line.span.end:
-            continue
-        verdict, current = known.verdict_of(line.words)
-        if verdict is None:
-            continue
-        first, *evidence = verdict_details(verdict)
-        yield Block("text", f"verdict: {first}" + ("" if current else f" ({STALE})"))
-        if evidence:
-            yield Block("proof", "\n".join(evidence))
+    first, *evidence = verdict_details(verdict)
+    yield Block("text", f"verdict: {first}" + ("" if current else f" ({STALE})"))
+    if evidence:
+        yield Block("proof", "\n".join(evidence))

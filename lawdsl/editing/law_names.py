@@ -4,18 +4,50 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from lawdsl.core.files import real_path
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import words_of
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import read, shipped
 
-MAX_FILES = 200  # of a folder
-MAX_DEPTH = 3  # folders inside each other
-MAX_FOLDERS = 1000  # that are looked into: requests wait meanwhile
 SKIPPED = frozenset(("node_modules", "__pycache__", "site-packages"))
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far files are looked for.
+
+    Attributes:
+        files: at most how many.
+        folders: at most how many are looked into.
+        depth: at most how many inside each other.
+        inside: at most how many in one, which is left out with more.
+    """
+
+    files: int
+    folders: int
+    depth: int
+    inside: int
+
+
+@dataclass(frozen=True)
+class Below:
+    """Files of a folder and of those in it.
+
+    Attributes:
+        paths: their paths.
+        left_out: why there may be others; empty where there are none.
+    """
+
+    paths: tuple[Path, ...]
+    left_out: str
+
+
+NAMED = Reach(files=200, folders=1000, depth=3, inside=200)  # requests wait meanwhile
 
 
 def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[str, str]]:
@@ -27,7 +59,7 @@ def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[
         files: how files find each other.
     """
     if not file.ships:
-        for path in files_below(file.folder, MAX_FILES):
+        for path in files_below(file.folder, NAMED).paths:
             other = files.read(path) if path != file.path else None
             if other is not None and other.section in kinds:
                 yield (
@@ -38,7 +70,38 @@ def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[
         yield from _shipped(kind)
 
 
-def files_below(folder: Path, most: int) -> list[Path]:
+def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:
+    """The `.law` files that may name a file: names lead from a folder downwards, so that they are in its
+    own folder or in one that contains that.
+
+    Args:
+        path: the file, with symbolic links resolved.
+        folder: the last of the folders, the outermost; only the file's own if it is not in this one.
+
+    Yields:
+        Their paths, those of a folder by name; a symbolic link only to a file in the outermost folder.
+    """
+    root = real_path(folder)
+    root = root if path.is_relative_to(root) else path.parent
+    for current in path.parents:
+        yield from _files_in(current, root)
+        if current == root:
+            return
+
+
+def _files_in(folder: Path, root: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(".law"))
+    except OSError:  # a folder that was removed, or may not be looked into
+        return
+    for name, linked in found:
+        path = folder / name
+        if not linked or real_path(path).is_relative_to(root):
+            yield path
+
+
+def files_below(folder: Path, reach: Reach) -> Below:
     """The `.law` files of a folder and the folders in it, without hidden ones, by name.
 
     A symbolic link is followed only to a file in the folder, as where a law is named: edits must not
@@ -46,20 +109,28 @@ def files_below(folder: Path, most: int) -> list[Path]:
 
     Args:
         folder: the folder.
-        most: how many are looked for.
+        reach: how far they are looked for.
     """
     paths_below: list[Path] = []
-    root = folder.resolve()
+    left_out = ""
+    root = real_path(folder)
     for count, (top, folders, names) in enumerate(os.walk(folder)):
-        depth = len(Path(top).relative_to(folder).parts)
+        if count == reach.folders:
+            left_out = f"there are more than {reach.folders:,} folders"
+            break
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in SKIPPED)
-        if depth >= MAX_DEPTH or len(folders) > MAX_FILES:
+        if folders and len(Path(top).relative_to(folder).parts) >= reach.depth:
+            left_out = f"there are folders more than {reach.depth} deep"
+            folders.clear()
+        elif len(folders) > reach.inside:
+            left_out = f"{Path(top).name} contains more than {reach.inside:,} folders"
             folders.clear()
         paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
-        paths_below += [p for p in paths if not p.is_symlink() or p.resolve().is_relative_to(root)]
-        if len(paths_below) >= most or count + 1 >= MAX_FOLDERS:
+        paths_below += [p for p in paths if not p.is_symlink() or real_path(p).is_relative_to(root)]
+        if len(paths_below) > reach.files:
+            left_out = f"there are more than {reach.files:,} files"
             break
-    return paths_below[:most]
+    return Below(tuple(paths_below[: reach.files]), left_out)
 
 
 @lru_cache(maxsize=4)

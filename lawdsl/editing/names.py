@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from lawdsl.core.diagnostics import LawdslError, Span
+from lawdsl.core.files import real_path
+from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.words import Word, Words, header_of, words_of
+from lawdsl.language.edited_tokens import MAX_CHARACTERS
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import OpenFiles, file_named, shipped_folder
 
 MAX_EXTENDED = 20  # laws, each extending the next
+GREEK = re.compile("[Α-ϵ]")  # letters that names have written out
+
+Named = Mapping[str, Word]
+_DECLARED: RecentTexts[Named] = RecentTexts(MAX_CHARACTERS)
+_LABELS: RecentTexts[Named] = RecentTexts(MAX_CHARACTERS)
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,10 @@ class File:
     text: str
     folder: Path
 
-    @cached_property
+    # Files are many, and their words take much memory: `words_of` and the tables below keep those of
+    # the last texts.
+
+    @property
     def words(self) -> Words:
         """Its words."""
         return words_of(self.text)
@@ -39,18 +51,46 @@ class File:
         """law, question or pipeline."""
         return section_of_text(self.text)
 
-    @cached_property
-    def declared(self) -> Mapping[str, Word]:
+    def may_mention(self, name: str) -> bool:
+        """Whether a word of its text may be a name; seen without reading the words.
+
+        Args:
+            name: the name; its last part, of a dotted one.
+        """
+        part = name.rpartition(".")[2]  # there may be spaces around a dot
+        return part in self.text or '"' in part or GREEK.search(self.text) is not None
+
+    @property
+    def declared(self) -> Named:
         """Name -> the word that declares it."""
-        found: dict[str, Word] = {}
-        for line in self.words.lines:
-            for word in line.declaring:
-                found.setdefault(word.text, word)
-        return found
+
+        def read() -> Named:
+            found: dict[str, Word] = {}
+            for line in self.words.lines:
+                for word in line.declaring:
+                    found.setdefault(word.text, word)
+            return found
+
+        return _DECLARED.get(self.text, read)
+
+    @property
+    def labels(self) -> Named:
+        """Label -> the first word that is this label."""
+
+        def read() -> Named:
+            found: dict[str, Word] = {}
+            for word in self.words:
+                if word.role == "label":
+                    found.setdefault(word.name, word)
+            return found
+
+        return _LABELS.get(self.text, read)
 
     @cached_property
     def extended(self) -> str:
         """The name of the law that it extends; empty for none."""
+        if "extends" not in self.text:
+            return ""
         for line in self.words.lines:
             if line.keyword == "extends":
                 return next((w.text for w in line.words if w.role == "law"), "")
@@ -60,6 +100,8 @@ class File:
     def uses(self) -> Mapping[str, str]:
         """Name -> the law that it stands for a fit of, in a question."""
         found: dict[str, str] = {}
+        if "uses" not in self.text:
+            return found
         for line in self.words.lines:
             if line.keyword == "uses":
                 law = next((w.text for w in line.words if w.role == "law"), "")
@@ -69,13 +111,15 @@ class File:
     @cached_property
     def steps(self) -> tuple[str, ...]:
         """The laws and questions of the steps of a pipeline."""
+        if "step" not in self.text:
+            return ()
         lines = (line for line in self.words.lines if line.keyword == "step")
         return tuple(w.text for line in lines for w in line.words if w.role == "law")
 
     @property
     def ships(self) -> bool:
         """Whether it comes with the tool."""
-        return self.path.resolve().is_relative_to(shipped_folder().resolve())
+        return real_path(self.path).is_relative_to(real_path(shipped_folder()))
 
 
 @dataclass(frozen=True)
@@ -102,15 +146,25 @@ class Target:
 
 @dataclass(frozen=True)
 class Files:
-    """How files find each other, for one request: each is read once.
+    """How files find each other, for one request: each is read and each name is searched for once.
 
     Attributes:
         opened: the texts of files that are open, which count instead of those on disk.
         known: path and folder -> the file as it was read.
+        paths: name and folder -> the file of that name.
+        chains: file -> it and the laws that it extends.
+        declarations: name and file -> what the name stands for there.
     """
 
     opened: OpenFiles = field(default_factory=OpenFiles)
     known: dict[tuple[Path, Path], File | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    paths: dict[tuple[str, Path], Path | None] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    chains: dict[File, tuple[File, ...]] = field(default_factory=dict, repr=False, compare=False)
+    declarations: dict[tuple[str, File], Target | None] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -138,17 +192,26 @@ class Files:
             name: its dotted name.
             by: the file that names it.
         """
-        path = file_named(name, by.folder, self.opened) if name else None
+        if not name:
+            return None
+        key = name, by.folder
+        if key not in self.paths:
+            path = file_named(name, by.folder, self.opened)
+            # a file has one path here, whatever links lead to it
+            self.paths[key] = None if path is None else real_path(path)
+        path = self.paths[key]
         return None if path is None else self.read(path, by.folder)
 
-    def chain(self, file: File) -> Iterator[File]:
+    def chain(self, file: File) -> tuple[File, ...]:
         """The file, the law that it extends, the one that this extends, …"""
-        seen: set[Path] = set()
-        current: File | None = file
-        while current is not None and current.path not in seen and len(seen) < MAX_EXTENDED:
-            seen.add(current.path)
-            yield current
-            current = self.named(current.extended, current)
+        if file not in self.chains:
+            chain: dict[Path, File] = {}
+            current: File | None = file
+            while current is not None and current.path not in chain and len(chain) < MAX_EXTENDED:
+                chain[current.path] = current
+                current = self.named(current.extended, current)
+            self.chains[file] = tuple(chain.values())
+        return self.chains[file]
 
     def declaration(self, name: str, file: File) -> Target | None:
         """What a name stands for in a file; the output of a law that is extended is that of it.
@@ -157,9 +220,15 @@ class Files:
             name: the name.
             file: the file.
         """
+        key = name, file
+        if key not in self.declarations:
+            self.declarations[key] = self._declaration(name, file)
+        return self.declarations[key]
+
+    def _declaration(self, name: str, file: File) -> Target | None:
         found = None
         for each in self.chain(file):
-            word = each.declared.get(name)
+            word = each.declared.get(name) if each.may_mention(name) else None
             if word is None:
                 continue
             if found is None or (found.kind == "output" and word.declares == "output"):
@@ -251,7 +320,7 @@ class Files:
             if index is not None and index.kind == "index":
                 return index
         for each in self.chain(file):
-            for label in each.words:
-                if label.role == "label" and label.name == word.name:
-                    return Target(each, word.name, "label", label.span)
+            label = each.labels.get(word.name)
+            if label is not None:
+                return Target(each, word.name, "label", label.span)
         return None

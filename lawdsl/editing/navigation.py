@@ -73,20 +73,14 @@ def references(target: Target, among: Iterable[File], files: Files) -> Iterator[
         files.declaration(target.name, target.file) or target if target.kind == "output" else target
     )
     for file in among:
-        if target.name not in file.text and not _greek(file.text):
+        if not file.may_mention(target.name):
             continue
-        for word in file.words:
-            if word.name != target.name:
-                continue
+        for word in file.words.called(target.name):
             named = files.resolve(word, file)
             value = files.variable_of_value(word, file)
             keys = [t.key for t in (named, value) if t is not None]
             if target.key in keys:
                 yield Place(file, word, bool(word.declares) or word.role == "header")
-
-
-def _greek(text: str) -> bool:
-    return any("Α" <= char <= "ϵ" for char in text)
 
 
 def highlights(file: File, offset: int, files: Files) -> list[Place]:

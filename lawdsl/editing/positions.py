@@ -75,11 +75,7 @@ class Positions:
         if line >= len(self._starts):
             return len(self.text) - self._mark
         start, end = self._starts[line], self._end(line)
-        content = self.text[start:end]
-        if content.isascii():
-            at = start + min(max(column, 0), len(content))
-        else:
-            at = start + self._characters(content, column)
+        at = start + characters_before(self.text[start:end], column, self.encoding)
         return max(at - self._mark, 0)
 
     def line_start(self, line: int) -> int:
@@ -102,12 +98,21 @@ class Positions:
         units = UNITS[self.encoding]
         return sum(units(char) for char in text)
 
-    def _characters(self, content: str, column: int) -> int:
-        """How many whole characters stand before a column."""
-        units = UNITS[self.encoding]
-        width = 0
-        for count, char in enumerate(content):
-            width += units(char)
-            if width > column:
-                return count
-        return len(content)
+
+def characters_before(content: str, column: int, encoding: str) -> int:
+    """How many whole characters of a line stand before a column; beyond the line, all of them.
+
+    Args:
+        content: the line, without its end.
+        column: a column.
+        encoding: what columns count, a key of `UNITS`.
+    """
+    if content.isascii() or encoding == "utf-32":
+        return min(max(column, 0), len(content))
+    units = UNITS[encoding]
+    width = 0
+    for count, char in enumerate(content):
+        width += units(char)
+        if width > column:
+            return count
+    return len(content)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lawdsl.core.diagnostics import Edit
+from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place, references
 from lawdsl.editing.words import Word
@@ -94,13 +94,14 @@ def rename(
     _check_name(new)
     if ascii_name(new) == target.name:
         return ()
-    places = list(references(target, among, files))
     _check_others(target, among, files)
-    _check_free(target, ascii_name(new), among, files)
     edits: dict[Path, list[Edit]] = {}
-    for place in places:
-        text = _replacement(place, target, new, files)
-        edits.setdefault(place.file.path, []).append(Edit(place.span, text))
+    for file in among:  # all of one before the next: the words of the last files are in memory
+        _check_free(target, ascii_name(new), file, files)
+        _check_arguments(target, ascii_name(new), file, files)
+        for place in references(target, [file], files):
+            text = _replacement(place, target, new, files)
+            edits.setdefault(place.file.path, []).append(Edit(place.span, text))
     return tuple(
         FileEdits(path, tuple(sorted(parts, key=lambda e: e.span.start)))
         for path, parts in edits.items()
@@ -140,18 +141,33 @@ def _check_others(target: Target, among: Iterable[File], files: Files) -> None:
                 raise RenameRefused(f"{what}: change both by hand")
 
 
-def _check_free(target: Target, new: str, among: Iterable[File], files: Files) -> None:
+def _check_free(target: Target, new: str, file: File, files: Files) -> None:
     """Refuse a name that a file in which the old one is declared or inherited has already."""
-    for file in dict.fromkeys((target.file, *among)):
-        declared = files.declaration(target.name, file)
-        if declared is None or declared.key != target.key:
-            continue  # an argument of a call: the names of this file are others
-        taken = files.declaration(new, file)
-        if taken is not None:
-            raise RenameRefused(f"`{new}` is {a(taken.kind)} already, in {taken.file.path.name}")
-        for word in file.words:
-            if word.text == new and word.role in ("name", "subscript", "set", "label"):
-                raise RenameRefused(f"`{new}` is in use already, in {file.path.name}")
+    declared = files.declaration(target.name, file)
+    if declared is None or declared.key != target.key:
+        return  # an argument of a call: the names of this file are others
+    taken = files.declaration(new, file)
+    if taken is not None:
+        where = _where(taken.file, taken.span)
+        raise RenameRefused(f"`{new}` is {a(taken.kind)} already, in {where}")
+    for word in file.words.called(new) if file.may_mention(new) else ():
+        if word.role in ("name", "subscript", "set", "label"):
+            raise RenameRefused(f"`{new}` is in use already, in {_where(file, word.span)}")
+
+
+def _check_arguments(target: Target, new: str, file: File, files: Files) -> None:
+    """Refuse a name that a call gives to the law already, which has no such variable as yet."""
+    for word in file.words.called(new) if file.may_mention(new) else ():
+        if word.role != "argument" and not word.alone:
+            continue
+        called = files.called(word.of, file)
+        declared = files.declaration(target.name, called) if called is not None else None
+        if declared is not None and declared.key == target.key:
+            raise RenameRefused(f"`{new}` is in use already, in {_where(file, word.span)}")
+
+
+def _where(file: File, span: Span) -> str:
+    return f"{file.path.name}, line {file.text.count(chr(10), 0, span.start) + 1}"
 
 
 def _replacement(place: Place, target: Target, new: str, files: Files) -> str:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Span, Text
+from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
+from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.document import tokens_of_text
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.edited_tokens import edited_lines
+from lawdsl.language.edited_tokens import MAX_CHARACTERS, edited_lines
 from lawdsl.language.keywords import (
     AGGREGATES,
     CONSTANTS,
@@ -26,9 +27,9 @@ from lawdsl.language.keywords import (
 from lawdsl.language.label_texts import without_quotes
 from lawdsl.language.parser import with_types
 from lawdsl.language.size_limits import MAX_BYTES
-from lawdsl.language.tokens import tokens_of
 
 MAX_REMEMBERED = 1000  # characters of a line whose words are cached
+MAX_LINE_CHARACTERS = 200_000  # of all these lines together
 CALLED = frozenset((*FUNCTIONS, *AGGREGATES, *SPECIAL))
 OPENING = ("LPAR", "LSQB", "LBRACE")
 CLOSING = ("RPAR", "RSQB", "RBRACE")
@@ -52,7 +53,7 @@ SYMBOLS = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Word:
     """A word of a line.
 
@@ -91,14 +92,14 @@ class Line:
 
     Attributes:
         keyword: what begins it: `variable`, `output` for an equation.
-        by_itself: its words as if a text began with it, or with places in the text, for `by` 0.
+        as_read: its words, where the same line was read first: there or in another text.
         span: from its first to its last word.
-        by: how many characters of the text stand before it.
+        by: how many characters further on it stands in this text.
         number: its number.
     """
 
     keyword: str
-    by_itself: tuple[Word, ...]
+    as_read: tuple[Word, ...]
     span: Span
     by: int = 0
     number: int = 0
@@ -106,12 +107,22 @@ class Line:
     @cached_property
     def words(self) -> tuple[Word, ...]:
         """Its words in their order, without comments; most answers need those of few lines."""
-        return tuple(self._placed(word) for word in self.by_itself)
+        if self.by == 0 and self.as_read[0].line == self.number:
+            return self.as_read
+        return tuple(self._placed(word) for word in self.as_read)
+
+    def called(self, name: str) -> Iterator[Word]:
+        """The words of a name.
+
+        Args:
+            name: the name, or a label without quotes.
+        """
+        return (self._placed(word) for word in self.as_read if word.name == name)
 
     @property
     def declaring(self) -> Iterator[Word]:
         """The words that declare something."""
-        return (self._placed(word) for word in self.by_itself if word.declares)
+        return (self._placed(word) for word in self.as_read if word.declares)
 
     def _placed(self, word: Word) -> Word:
         start, end = word.span.start + self.by, word.span.end + self.by
@@ -143,6 +154,15 @@ class Words:
         for line in self.lines:
             yield from line.words
 
+    def called(self, name: str) -> Iterator[Word]:
+        """The words of a name.
+
+        Args:
+            name: the name, or a label without quotes.
+        """
+        for line in self.lines:
+            yield from line.called(name)
+
     def at(self, offset: int) -> Word | None:
         """The word or comment that an offset is in or at the end of; a name before a symbol."""
         touched = [line for line in self.lines if line.span.start <= offset <= line.span.end]
@@ -152,7 +172,10 @@ class Words:
         return touching[0] if touching else None
 
 
-@lru_cache(maxsize=64)
+_WORDS: RecentTexts[Words] = RecentTexts(MAX_CHARACTERS)
+_LINES: RecentTexts[Line] = RecentTexts(MAX_LINE_CHARACTERS)
+
+
 def words_of(text: str) -> Words:
     """The words of a text, which may have any mistakes; none of one beyond the limits on size.
 
@@ -161,6 +184,10 @@ def words_of(text: str) -> Words:
     """
     if len(text) > MAX_BYTES:
         return Words((), ())
+    return _WORDS.get(text, lambda: _words_of(text))
+
+
+def _words_of(text: str) -> Words:
     tokens = tokens_of_text(text)
     comments = tuple(
         Word(span_of(t), str(t.value), "comment") for t in tokens if t.type == "COMMENT"
@@ -172,19 +199,14 @@ def words_of(text: str) -> Words:
         span = span_of(line.tokens)
         short = span.end - span.start <= MAX_REMEMBERED
         if short and all(token.type != "ILLEGAL" for token in line.tokens):
-            by_itself = _line_of(text[span.start : span.end])
-            words = by_itself.by_itself
-            lines.append(Line(by_itself.keyword, words, span, span.start, len(lines)))
+            # an edit leaves most lines as they are: their words are known
+            own = text[span.start : span.end]
+            known = _LINES.get(own, partial(words_of_line, line.tokens, len(lines)))
+            by = span.start - known.span.start
+            lines.append(Line(known.keyword, known.as_read, span, by, len(lines)))
         else:
             lines.append(words_of_line(line.tokens, len(lines)))
     return Words(tuple(lines), comments)
-
-
-@lru_cache(maxsize=2048)
-def _line_of(text: str) -> Line:
-    """The words of a line by itself: an edit leaves most lines as they are."""
-    tokens = tokens_of(Text("", text))[0]
-    return words_of_line([t for t in tokens if t.type not in ("COMMENT", "NEWLINE")])
 
 
 def words_of_line(tokens: Sequence[Token], number: int = 0) -> Line:

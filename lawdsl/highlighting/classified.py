@@ -31,10 +31,10 @@ def classified(text: str) -> list[ClassifiedToken]:
     """
     tokens = [token for token in all_tokens(text) if token.type != "SPACE"]
     tokens = tokens[1:] if text.startswith("\ufeff") else tokens
-    found = [_classified(token, "comment") for token in tokens if token.type == "COMMENT"]
+    marked = [_classified(token, "comment") for token in tokens if token.type == "COMMENT"]
     for line in logical_lines(tokens):
-        found += _of_line(with_types(line.tokens))
-    return sorted(found, key=lambda token: token.start)
+        marked += _of_line(with_types(line.tokens))
+    return sorted(marked, key=lambda token: token.start)
 
 
 def _classified(token: Token, kind: str) -> ClassifiedToken:

@@ -1,7 +1,7 @@
-"""Tokens of a text that is edited: lines that an edit leaves as they are, are not lexed again.
+"""Tokens of an edited text: only changed lines are lexed again.
 
-No terminal goes on in the next line, so that the tokens of a line follow from its text alone, but for
-their places.
+No terminal continues in the next line, so that the text of a line alone determines its tokens, except
+for their places.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from functools import lru_cache
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.recent import RecentTexts
 from lawdsl.language import size_limits
 from lawdsl.language.characters import CONTROL
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.tokens import all_tokens, tokens_of, words_and_messages
 
 MAX_CACHED = 400  # characters of a line whose tokens are cached
+
+MAX_CHARACTERS = 200_000  # of all texts together whose tokens are cached
 
 Lexed = tuple[tuple[Token, ...], bool]
 """The tokens of a line without spaces, and whether there may be messages about characters."""
@@ -37,13 +40,17 @@ class _Tokens:
     doubtful: tuple[tuple[Token, ...], ...]
 
 
+_TOKENS: RecentTexts[_Tokens | None] = RecentTexts(MAX_CHARACTERS)
+_LOGICAL_LINES: RecentTexts[tuple[LogicalLine, ...]] = RecentTexts(MAX_CHARACTERS)
+
+
 def edited_tokens(source: Text) -> tuple[list[Token], list[Diagnostic]]:
-    """What `tokens_of` returns.
+    """The tokens and messages of `tokens_of`, from cached tokens of lines.
 
     Args:
         source: the file. Beyond the limits on its size, the rest is not read.
     """
-    tokens = _tokens(source.text)
+    tokens = _TOKENS.get(source.text, lambda: _tokens(source.text))
     if tokens is None:
         return tokens_of(source)
     diagnostics: list[Diagnostic] = []
@@ -52,17 +59,15 @@ def edited_tokens(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     return list(tokens.words), diagnostics
 
 
-@lru_cache(maxsize=8)
 def edited_lines(text: str) -> tuple[LogicalLine, ...]:
-    """The logical lines of a text; several answers of an editor need them.
+    """The logical lines of a text, cached, since several answers to an editor need them.
 
     Args:
         text: the text, without a byte order mark.
     """
-    return tuple(logical_lines(edited_tokens(Text("", text))[0]))
+    return _LOGICAL_LINES.get(text, lambda: tuple(logical_lines(edited_tokens(Text("", text))[0])))
 
 
-@lru_cache(maxsize=8)
 def _tokens(text: str) -> _Tokens | None:
     """The tokens of a text; None for one beyond the limits on size or on the number of messages."""
     words: list[Token] = []
@@ -98,12 +103,13 @@ def _lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 @lru_cache(maxsize=512)
 def _placed(line: str, start: int, number: int) -> Lexed:
-    """The tokens of a line at its place: an edit leaves those before it where they are."""
+    """The tokens of a line at its place, which an edit of a later line does not change."""
     return _at(_cached_line(line), start, number)
 
 
 @lru_cache(maxsize=1024)
 def _cached_line(line: str) -> Lexed:
+    """The tokens of a line by itself, cached."""
     return _lexed(line)
 
 
@@ -121,6 +127,7 @@ def _at(lexed: Lexed, start: int, number: int) -> Lexed:
 
 
 def _moved(t: Token, start: int, number: int) -> Token:
+    """A token moved by a number of characters and of lines."""
     # a lexer gives every place; Token allows None for tokens that are made elsewhere
     assert t.start_pos is not None and t.line is not None
     assert t.end_pos is not None and t.end_line is not None

@@ -154,14 +154,16 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
         if of_set is not None:
             help = f"it is a set of labels: write an index over it, `{of_set}`"
         message = f"`{name}` is not an index"
-        told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
+        reported = [
+            d.span for d in scope.diagnostics if d.message == message and d.span is not None
+        ]
         missing = not alike and of_set is None  # one message for all uses, else for those in a line
-        if not (told and missing) and scope.line(span) not in map(scope.line, told):
+        if not (reported and missing) and scope.line(span) not in map(scope.line, reported):
             meant = scope.instead(span, name, alike) if of_set is None else ()
             scope.report("L0315", message, span, help, suggested=meant)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
-        own = [n for n, i in scope.indices.items() if labels and i.labels == tuple(labels)]
-        help = f"write the index `{own[0]}`, or a label; {help}" if own else help
+        over_labels = [n for n, i in scope.indices.items() if labels and i.labels == tuple(labels)]
+        help = f"write the index `{over_labels[0]}`, or a label; {help}" if over_labels else help
         scope.report("L0315", f"`{name}` is not an index", span, help)
     return False

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, LawdslError, Span, Text, ordered
-from lawdsl.core.files import similar_file
+from lawdsl.core.files import real_path, similar_file
 from lawdsl.language import size_limits, tree
 from lawdsl.language.keywords import did_you_mean, nearest, section_of_text
 from lawdsl.language.parse_cache import CACHE, ParseCache
@@ -50,7 +50,7 @@ class OpenFiles:
     def has(self, path: Path) -> bool:
         """Whether there is a file of this path, open or on disk."""
         self.named.add(path)
-        return _is_file(path) or bool(self.texts) and path.resolve() in self.texts
+        return _is_file(path) or bool(self.texts) and real_path(path) in self.texts
 
     def read(self, path: Path) -> Text:
         """The text of a file.
@@ -58,7 +58,7 @@ class OpenFiles:
         Raises:
             LawdslError: a file on disk that cannot be read.
         """
-        text = self.texts.get(path.resolve()) if self.texts else None
+        text = self.texts.get(real_path(path)) if self.texts else None
         return read(path) if text is None else Text(str(path), text)
 
 
@@ -73,6 +73,11 @@ MAX_BESIDE = 200  # files of a folder among which a misspelt name is looked for
 
 def shipped(kind: str = "law") -> dict[str, Path]:
     """Dotted name -> file of every shipped law, question or pipeline."""
+    return dict(_shipped(kind))
+
+
+@cache
+def _shipped(kind: str) -> Mapping[str, Path]:
     return {name: path for name, path in _files().items() if section_of(path) == kind}
 
 
@@ -412,7 +417,7 @@ class _LawLoader:
     def __init__(self, folder: Path, opened: OpenFiles | None = None) -> None:
         self.folder = folder
         self.opened = OpenFiles() if opened is None else opened
-        self.shipped = shipped()
+        self.shipped = _shipped("law")
         self.done: dict[str, Declarations] = {}
         self.characters = 0
 
@@ -480,9 +485,9 @@ class _LawLoader:
     def _candidates(self, name: str) -> Iterator[Path]:
         beside = self.folder.joinpath(*name.split(".")).with_suffix(".law")
         if self.opened.has(beside):
-            root = self.folder.resolve()
+            root = real_path(self.folder)
             # a file from somebody else must not read others through a symbolic link
-            if not beside.resolve().is_relative_to(root):
+            if not real_path(beside).is_relative_to(root):
                 message = f"the file of `{name}` lies outside the folder of the law"
                 raise LawdslError(Diagnostic("L0312", message, help="copy it there"))
             yield beside

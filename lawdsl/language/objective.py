@@ -487,15 +487,13 @@ def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:
     made_of, waiting = set(), [formula]
     while waiting:
         for node in tree.walk(waiting.pop()):
-            if not isinstance(node, (tree.Name, tree.Element)):
-                continue
-            used = node.text if isinstance(node, tree.Name) else node.name
-            symbol = scope.symbols.get(used)
-            if symbol is not None and symbol.name not in made_of:
-                made_of.add(symbol.name)
-                if symbol.kind == "let" and symbol.formula is not None:
-                    waiting.append(symbol.formula)
-    late = sorted(made_of - above)
-    if late:
+            if isinstance(node, (tree.Name, tree.Element)):
+                name_in_formula = node.text if isinstance(node, tree.Name) else node.name
+                symbol = scope.symbols.get(name_in_formula)
+                if symbol is not None and symbol.name not in made_of:
+                    made_of.add(symbol.name)
+                    if symbol.kind == "let" and symbol.formula is not None:
+                        waiting.append(symbol.formula)
+    if late := sorted(made_of - above):
         message = f"a start of `{name}` is made of `{late[0]}`, which is not declared above it"
         scope.report("L0405", message, formula.span, f"declare `{name}` below `{late[0]}`")

@@ -198,7 +198,7 @@ def _check_output(
                 help = (
                     f"write `{base.output.text} = …`, where `{base.name}` is the extended formula"
                 )
-                scope.unread_names |= {base.output.name}  # what lacks is said once
+                scope.unread_names |= {base.output.name}  # one message is enough
             scope.report("L0402", "the file has no equation", span, help)
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"

@@ -145,7 +145,7 @@ class Scope:
             notes: further lines.
             severity: error or warning.
             edits: changes of the file that do what the help says.
-            suggested: changes of which each may be meant.
+            suggested: edits, each of which may be meant.
         """
         self.add(
             Diagnostic(
@@ -164,22 +164,22 @@ class Scope:
     def unknown_word(
         self, code: str, message: str, span: Span, word: str, known: Iterable[str], help: str
     ) -> None:
-        """Report a word that is none of those that may stand there, with the nearest one.
+        """Report a word that is not allowed at its place, and suggest the nearest allowed one.
 
         Args:
             code: the code of the message.
             message: the mistake in one sentence.
             span: the place of the word.
             word: the word.
-            known: the words that may stand there.
-            help: the advice where the word resembles none of them.
+            known: the allowed words.
+            help: the advice if the word resembles none of them.
         """
         alike = keywords.nearest(word, known)
         help = f"did you mean `{alike}`?" if alike else help
         self.report(code, message, span, help, suggested=self.instead(span, word, alike))
 
     def instead(self, span: Span, word: str, *alike: str | None) -> tuple[Edit, ...]:
-        """The edits that write other words for one in a part of the text.
+        """The edits that replace a word in a part of the text by other words.
 
         Args:
             span: the part of the text.

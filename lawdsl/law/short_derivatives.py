@@ -1,4 +1,4 @@
-"""The derivative of a law as a reader wants it: in terms of the lets, not of all that they stand for."""
+"""Derivatives of a law in terms of its lets, which are shorter than with the lets expanded."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lawdsl.law.law import Law
 
 
 def short_derivative(law: Law, name: str) -> sp.Expr:
-    """The exact partial derivative of a law, with lets as names where they do not hide the argument.
+    """The exact partial derivative of a law in terms of its lets.
 
     It equals `law.derivative(name)` once the lets that it names are expanded. Laws with index sets
     have no shorter form.
 
     Args:
         law: the law.
-        name: with respect to what, as declared.
+        name: the variable, parameter or let of the derivative, as declared.
 
     Raises:
         KeyError: a name that the law does not have.
@@ -28,7 +28,9 @@ def short_derivative(law: Law, name: str) -> sp.Expr:
     if law.indexed or formula is None:
         return law.derivative(name)
     lets = [s.name for s in declared.symbols.values() if s.kind == "let" and s.name != name]
-    uses: dict[str, set[str]] = {}  # of each let all names behind it; each comes after those
+    uses: dict[
+        str, set[str]
+    ] = {}  # let -> all names in its formula, directly or by way of earlier lets
     for let in lets:
         inside = declared.symbols[let].formula
         direct = set(names_in(inside)) if inside is not None else set()

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import Edit, Span
+from lawdsl.editing.document import Document
 from lawdsl.editing.fixes import all_corrected, corrections
 from lawdsl.server.conversions import diagnostic, text_edit
+from lawdsl.server.requests import about_document
 from lawdsl.server.session import Session
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.lawdsl"
@@ -16,17 +18,18 @@ ALL = "Correct all mistakes that have a safe correction"
 OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL])
 
 
-def code_actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+@about_document
+def code_actions(
+    session: Session, document: Document, params: types.CodeActionParams
+) -> list[types.CodeAction]:
     """The corrections at a place, and one of all mistakes.
 
     Args:
         session: the connection.
+        document: the document.
         params: the place, and the kinds that the editor asks for.
     """
     uri = params.text_document.uri
-    document = session.current(uri)
-    if document is None:
-        return None
     positions = session.positions(document)
     first, last = params.range.start, params.range.end
     span = Span(

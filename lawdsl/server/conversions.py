@@ -145,15 +145,15 @@ def verdict_diagnostics(
         document: the version.
         positions: its lines.
     """
-    found = []
-    shown = set()
+    diagnostics = []
+    keys_of_lines = set()
     for line in require_lines(document):
         verdict, current = claims.of_line(line.words)
-        shown.add(claims.lines.get(line.words, ""))
+        keys_of_lines.add(claims.lines.get(line.words, ""))
         if verdict is not None and current and not verdict.ok:
-            found.append(verdict_diagnostic(verdict, line.span, positions))
+            diagnostics.append(verdict_diagnostic(verdict, line.span, positions))
     first = _span_in(Diagnostic("", ""), document)
-    for key in claims.current - shown:
+    for key in claims.current - keys_of_lines:
         if not claims.verdicts[key].ok:
-            found.append(verdict_diagnostic(claims.verdicts[key], first, positions))
-    return found
+            diagnostics.append(verdict_diagnostic(claims.verdicts[key], first, positions))
+    return diagnostics

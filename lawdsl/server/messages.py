@@ -8,20 +8,29 @@ are logged and ignored.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
+import re
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future
 from typing import Any
 
+from cattrs import transform_error
 from lsprotocol import types
 from pygls.exceptions import (
     JsonRpcException,
     JsonRpcInvalidParams,
     JsonRpcInvalidRequest,
     JsonRpcMethodNotFound,
+    JsonRpcParseError,
+    JsonRpcRequestCancelled,
     JsonRpcServerNotInitialized,
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from lawdsl.server.connection import Waiting
+from lawdsl.server.frames import Fault
+
 log = logging.getLogger(__name__)
+MAX_REASONS = 3  # of one message, in the answer to it
 Steps = Generator[Any, Any, None]
 
 
@@ -43,7 +52,79 @@ class Protocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
 
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *_: object) -> Steps:
+        """Cancel all other requests; that of pygls fails when one of them is a command."""
+        yield self.fm.features[types.SHUTDOWN], (None,), None
+        for number, future in list(self._request_futures.items()):
+            if number != self.msg_id and not future.done():
+                future.cancel()
+        self._shutdown = True
+
+    # Requests in progress; pygls would remember each notification, too, and requests without answer
+
+    def _execute_handler(
+        self,
+        msg_id: str | int,
+        handler: Callable[..., Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        future = self._request_futures.get(msg_id)
+
+        def forget(_: object) -> None:
+            if self._request_futures.get(msg_id) is future:
+                del self._request_futures[msg_id]
+
+        if future is not None:
+            future.add_done_callback(forget)
+
+    def _send_handler_result(self, future: Future[Any], *, msg_id: str | int) -> None:
+        error = None if future.cancelled() else future.exception()
+        if isinstance(error, JsonRpcException):  # an answer of ours; pygls would log where it arose
+            self.refuse(msg_id, error)
+        else:
+            super()._send_handler_result(future, msg_id=msg_id)
+
+    def _handle_cancel_notification(self, msg_id: str | int) -> None:
+        if msg_id in self._request_futures:  # else it is answered: both messages crossed
+            super()._handle_cancel_notification(msg_id)
+
+    def forget_request(self, number: str) -> None:
+        """Wait no longer for the answer of the editor to a request of the server.
+
+        Args:
+            number: of the request.
+        """
+        self._request_futures.pop(number, None)
+        self._result_types.pop(number, None)
+
     # Messages as plain data; pygls would take each object within a message for a message
+
+    def receive(self, waiting: Waiting) -> None:
+        """Handle what was read from the connection; nothing is raised for what is wrong with it.
+
+        Args:
+            waiting: a message, or why there is none.
+
+        Raises:
+            SystemExit: the editor wants the process to end.
+        """
+        part = waiting.part
+        assert part is not None
+        if isinstance(part, Fault):
+            kind = JsonRpcParseError if part.is_json else JsonRpcInvalidRequest
+            self.refuse(None, kind(part.reason))
+        elif waiting.cancelled:
+            number = part.value["id"]
+            self.refuse(number, JsonRpcRequestCancelled(f"request {number!r} was cancelled"))
+        else:
+            try:
+                self.handle_message(part.value)
+            except Exception:  # one message must not end the server
+                log.exception("a message was not handled")
 
     @property
     def is_shut_down(self) -> bool:
@@ -73,8 +154,10 @@ class Protocol(LanguageServerProtocol):
             try:
                 typed = self._typed(message)
             except Exception as error:  # whatever the types of the protocol find wrong
-                log.error("malformed `%s`: %r", message["method"], error)
-                fault = JsonRpcInvalidParams(f"the parameters of `{message['method']}` are invalid")
+                reasons = _reasons(error)
+                fault = JsonRpcInvalidParams(
+                    f"the parameters of `{message['method']}` are invalid: {reasons}"
+                )
             else:
                 super().handle_message(typed)
                 return
@@ -116,6 +199,9 @@ class Protocol(LanguageServerProtocol):
 
     def _pass_on(self, answer: Mapping[str, Any]) -> None:
         try:
+            if answer["id"] not in self._result_types:
+                log.warning("an answer to no request of the server: %.60r", answer["id"])
+                return
             super().handle_message(super().structure_message(dict(answer)))
         except Exception as error:
             log.error("malformed answer: %r", error)
@@ -127,7 +213,8 @@ class Protocol(LanguageServerProtocol):
             number: of the request; None where there is none.
             fault: the error.
         """
-        log.error("refused: %s", fault)
+        if not isinstance(fault, JsonRpcRequestCancelled):
+            log.error("refused: %s", fault)
         error = {"code": fault.code, "message": fault.message}
         self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
 
@@ -135,3 +222,13 @@ class Protocol(LanguageServerProtocol):
 def _is_number(value: Any) -> bool:
     """Whether a value may be the id of a request."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def _reasons(error: Exception) -> str:
+    """What is wrong with parameters, and where in them, as the protocol names their parts."""
+    found = []
+    for reason in transform_error(error)[:MAX_REASONS]:
+        what, _, place = reason.partition(" @ $.")
+        path = re.sub(r"_([a-z])", lambda match: match[1].upper(), place)
+        found.append(f"{what} at `{path}`" if place else what)
+    return "; ".join(found)

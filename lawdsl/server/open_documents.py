@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 
+from lawdsl.core.files import real_path
 from lawdsl.editing.document import Document, read_document
-from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
+from lawdsl.editing.positions import LINE_END, characters_before
 from lawdsl.language.library import OpenFiles
 from lawdsl.language.parse_cache import ParseCache
 from lawdsl.server.verdict_memory import ClaimStates
@@ -72,11 +74,11 @@ class OpenDocuments:
 
     def open(self, uri: str, version: int, text: str) -> OpenDocument:
         """Add a document, or replace it."""
-        path = _file_of(uri)
+        path = path_of(uri)
         on_disk = path is not None
         if path is None:
             name = "".join(c if c.isalnum() else "_" for c in uri)[:64]
-            path = self.folder.resolve() / f"{name}.law"
+            path = real_path(self.folder) / f"{name}.law"
         self.by_uri[uri] = OpenDocument(uri, path, on_disk, version, text)
         return self.by_uri[uri]
 
@@ -87,11 +89,7 @@ class OpenDocuments:
         document = self.by_uri.get(uri)
         if document is None:
             return None
-        for change in changes:
-            if isinstance(change, types.TextDocumentContentChangePartial):
-                document.text = edited(document.text, change, self.encoding)
-            else:
-                document.text = change.text
+        document.text = edited(document.text, changes, self.encoding)
         document.version = version
         document.revision += 1
         return document
@@ -130,32 +128,73 @@ class OpenDocuments:
                 yield document
 
 
-def _file_of(uri: str) -> Path | None:
-    """The file of an address; None for one that no file can have."""
+def path_of(uri: str) -> Path | None:
+    """The file of an address; None for one that no file can have.
+
+    Args:
+        uri: the address, as the editor writes it.
+    """
     try:
+        uri = uri.replace("file://localhost/", "file:///", 1)  # RFC 8089: this machine
         file = to_fs_path(uri) if uri.startswith("file:") else None
         if not file:
             return None
-        path = Path(file).resolve()
+        path = real_path(Path(file))
         path.is_file()  # some names are only found to be impossible when they are looked for
     except (ValueError, OSError, RuntimeError):
         return None
     return path
 
 
-def edited(text: str, change: types.TextDocumentContentChangePartial, encoding: str) -> str:
-    """A text after one edit of the protocol.
+def edited(
+    text: str, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: str
+) -> str:
+    """A text after the edits of a message, one after the other.
+
+    Only the lines around an edit are looked at: a message may have thousands of edits.
 
     Args:
         text: the text, with its byte order mark.
-        change: the edit.
+        changes: the edits; one without a range replaces all of the text.
         encoding: what columns count.
     """
-    positions = Positions(text, encoding)
-    mark = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    lines = _lines(text)
+    for change in changes:
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            _edit(lines, change, encoding)
+        else:
+            lines = _lines(change.text)
+    return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends; the last has none, and may be empty."""
+    starts = [0, *(match.end() for match in LINE_END.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(starts)]
+
+
+def _edit(lines: list[str], change: types.TextDocumentContentChangePartial, encoding: str) -> None:
+    """Make one edit; a range that is reversed is empty."""
     first, last = change.range.start, change.range.end
-    start = positions.offset(first.line, first.character) + mark
-    end = max(positions.offset(last.line, last.character) + mark, start)
-    if mark and (first.line, first.character) == (0, 0):  # the mark itself is replaced
-        start = 0
-    return text[:start] + change.text + text[end:]
+    start = _place(lines, first.line, first.character, encoding)
+    end = max(_place(lines, last.line, last.character, encoding), start)
+    # a line more on both sides, since \r and \n may become one line end, or be one no more
+    top, bottom = max(start[0] - 1, 0), min(end[0] + 2, len(lines))
+    parts = [
+        *lines[top : start[0]],
+        lines[start[0]][: start[1]],
+        change.text,
+        lines[end[0]][end[1] :],
+        *lines[end[0] + 1 : bottom],
+    ]
+    changed = _lines("".join(parts))
+    if bottom < len(lines):
+        changed.pop()  # what is behind the end of the last line begins the line behind
+    lines[top:bottom] = changed
+
+
+def _place(lines: list[str], line: int, column: int, encoding: str) -> tuple[int, int]:
+    """The line of a position, and how many characters stand before it there."""
+    if line >= len(lines):
+        return len(lines) - 1, len(lines[-1])
+    return line, characters_before(lines[line].rstrip("\r\n"), column, encoding)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
+from pygls.uris import from_fs_path
 
 from lawdsl import __version__
 from lawdsl.server.commands import COMMANDS
 from lawdsl.server.features import FEATURES
 from lawdsl.server.messages import Protocol
+from lawdsl.server.open_documents import path_of
 from lawdsl.server.session import Session
 
 log = logging.getLogger(__name__)
@@ -29,10 +28,8 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error that was not the answer to a request; a message that is not JSON has one."""
+        """Log an error."""
         log.error("%s", error)
-        if isinstance(error, (ValueError, RecursionError)) and source is JsonRpcException:
-            self.protocol.refuse(None, JsonRpcParseError(str(error)))
 
 
 class Editor:
@@ -41,19 +38,30 @@ class Editor:
     def __init__(self, server: Server) -> None:
         self.server = server
         self.refreshes = False
+        self.refresh = 0  # the number of the last request for hints
         self.closed = False  # nothing is sent after the end, when the worker's last answers arrive
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
         if not self.closed:
             self.server.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, found, version)
+                types.PublishDiagnosticsParams(uri, diagnostics, version)
             )
 
     def refresh_hints(self) -> None:
         """Ask the editor to request hints again, if it understands that."""
         if self.refreshes and not self.closed:
-            self.server.workspace_inlay_hint_refresh(None)
+            protocol = self.server.protocol
+            protocol.forget_request(f"hints-{self.refresh}")  # some editors never answer
+            self.refresh += 1
+            method = types.WORKSPACE_INLAY_HINT_REFRESH
+            protocol.send_request(method, None, msg_id=f"hints-{self.refresh}")
+
+    def warn(self, message: str) -> None:
+        """Show a warning that concerns an answer, not a document."""
+        if not self.closed:
+            kind = types.MessageType.Warning
+            self.server.window_show_message(types.ShowMessageParams(kind, message))
 
 
 def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session]:
@@ -108,6 +116,10 @@ def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session
         for change in params.changes:
             session.file_changed(change.uri)
 
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        _use_folder(session, [folder.uri for folder in server.workspace.folders.values()])
+
     for feature in FEATURES:
         server.feature(feature.method, feature.options)(partial(feature.answer, session))
     for name, command in COMMANDS.items():
@@ -117,13 +129,12 @@ def make_server(on_begin: Callable[[int | None], None]) -> tuple[Server, Session
 
 def _begin(session: Session, editor: Editor, params: types.InitializeParams) -> None:
     """Take over what the editor can do, and its folder."""
-    folder = params.workspace_folders[0].uri if params.workspace_folders else params.root_uri
-    path = to_fs_path(folder) if folder else params.root_path
-    if path:
-        session.documents.folder = Path(path)
+    folders = [folder.uri for folder in params.workspace_folders or ()]
+    root = params.root_uri or (from_fs_path(params.root_path) if params.root_path else None)
+    _use_folder(session, [*folders, *([root] if root else [])])
     workspace = params.capabilities.workspace
     if workspace is not None and workspace.inlay_hint is not None:
-        editor.refreshes = bool(workspace.inlay_hint.refresh_support)
+        editor.refreshes = session.refreshes_hints = bool(workspace.inlay_hint.refresh_support)
     if workspace is not None and workspace.workspace_edit is not None:
         session.versioned_edits = bool(workspace.workspace_edit.document_changes)
     texts = params.capabilities.text_document
@@ -131,6 +142,14 @@ def _begin(session: Session, editor: Editor, params: types.InitializeParams) -> 
         session.markdown = types.MarkupKind.Markdown in (texts.hover.content_format or ())
     item = texts.completion.completion_item if texts is not None and texts.completion else None
     session.snippets = bool(item.snippet_support) if item is not None else False
+
+
+def _use_folder(session: Session, uris: Iterable[str]) -> None:
+    """Search in the first of some folders that exists; without one, in that of before."""
+    paths = [path for path in map(path_of, uris) if path is not None]
+    folder = next((path for path in paths if path.is_dir()), None)
+    if folder is not None:
+        session.documents.folder = folder
 
 
 def _watch_files(server: Server) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
 
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import printable
 from lawdsl.editing.completion import completions
 from lawdsl.editing.completion_place import Completion
-from lawdsl.editing.document import Document
+from lawdsl.editing.document import Document, unread_document
 from lawdsl.editing.hover import Block, Hover, Known, file_of, hover
-from lawdsl.editing.names import File
 from lawdsl.editing.navigation import Place, definition, highlights, references
 from lawdsl.server.conversions import code_block, escaped, range_of
-from lawdsl.server.session import Session
-from lawdsl.server.workspace import files_of, location, locations, search
+from lawdsl.server.requests import about_place, offset_of
+from lawdsl.server.session import LARGE, Session
+from lawdsl.server.workspace import Searched, files_of, location, locations, search
 
 COMPLETION = types.CompletionOptions(trigger_characters=[".", "∂", "["])
-WAIT_SECONDS = 0.015  # for the worker, before an answer without the derivative
 COMPUTING = "its derivative is being computed"
 KINDS = {
     "keyword": types.CompletionItemKind.Keyword,
@@ -38,54 +37,33 @@ KINDS = {
 }
 
 
-def place(session: Session, uri: str, position: types.Position) -> tuple[Document, int] | None:
-    """A document as it is now, and an offset in it.
-
-    Args:
-        session: the connection.
-        uri: the address of the document.
-        position: the place.
-    """
-    document = session.current(uri)
-    if document is None:
-        return None
-    return document, session.positions(document).offset(position.line, position.character)
-
-
-async def hover_at(session: Session, params: types.HoverParams) -> types.Hover | None:
+@about_place
+async def hover_at(
+    session: Session, document: Document, offset: int, params: types.HoverParams
+) -> types.Hover | None:
     """What is known about a word.
 
+    It does not wait for what the worker has not computed yet: an editor shows a hover at once or too late.
+
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
     uri = params.text_document.uri
-    edited = uri in session.documents.by_uri and session.documents.by_uri[uri].stale
-    document = await session.once_read(uri)
-    if document is None:
+    answer = _hover(session, uri, document, offset)
+    if answer is None:
         return None
-    position = params.position
-    offset = session.positions(document).offset(position.line, position.character)
-    found = _hover(session, uri, document, offset)
-    if found is not None and found.derivative_of and document.declarations is not None:
-        name = found.derivative_of
-        if name not in session.derivatives.of(document):
-            # reading took its time; what a busy worker does takes longer than a moment
-            seconds = 0.0 if edited or session.worker_is_busy else WAIT_SECONDS
-            known = await session.derivatives.ask(session, document, name, seconds)
-            opened = session.documents.by_uri.get(uri)
-            if opened is None:  # closed meanwhile
-                return None
-            if known and opened.document is document:
-                found = _hover(session, uri, document, offset)
-            blocks = found.blocks if found is not None else ()
-            if found is not None and not known:
-                found = Hover(found.span, (*blocks, Block("text", COMPUTING)))
-    if found is None:
-        return None
-    content = markdown(found.blocks) if session.markdown else plain(found.blocks)
+    name = answer.derivative_of
+    if name:
+        session.derivatives.request(session, document, name)
+    blocks = answer.blocks
+    if name and session.derivatives.is_computing(document, name):
+        blocks = (*blocks, Block("text", COMPUTING))
+    content = markdown(blocks) if session.markdown else plain(blocks)
     kind = types.MarkupKind.Markdown if session.markdown else types.MarkupKind.PlainText
-    where = range_of(found.span, session.positions(document))
+    where = range_of(answer.span, session.positions(document))
     return types.Hover(types.MarkupContent(kind, content), where)
 
 
@@ -96,6 +74,7 @@ def _hover(session: Session, uri: str, document: Document, offset: int) -> Hover
         claims.of_line,
         {name: derivative for name, derivative in derivatives if derivative is not None},
         claims.warnings,
+        claims.deciding,
     )
     return hover(document, offset, files_of(session), known)
 
@@ -134,18 +113,32 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def completion(session: Session, params: types.CompletionParams) -> types.CompletionList | None:
+async def completion(
+    session: Session, params: types.CompletionParams
+) -> types.CompletionList | None:
     """What may be written at a place.
+
+    Proposals follow from the words of the text. They are those of the present text also while a large
+    one is not yet read again, and those of a large one are collected in a thread.
 
     Args:
         session: the connection.
         params: the place.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
+    opened = session.documents.by_uri.get(params.text_document.uri)
+    if opened is None:
         return None
-    document, offset = at
-    proposals = completions(document, offset, files_of(session))
+    is_large = len(opened.text) > LARGE
+    document = (
+        unread_document(opened.text, opened.path) if is_large else session.current(opened.uri)
+    )
+    assert document is not None
+    offset = offset_of(session, document, params)
+    files = files_of(session)
+    if is_large:
+        proposals = await asyncio.to_thread(completions, document, offset, files)
+    else:
+        proposals = completions(document, offset, files)
     positions = session.positions(document)
     if not proposals:
         return types.CompletionList(is_incomplete=False, items=[])
@@ -168,59 +161,61 @@ def _item(proposal: Completion, where: types.Range, snippets: bool) -> types.Com
     )
 
 
-def definition_of(session: Session, params: types.DefinitionParams) -> types.Location | None:
+@about_place
+async def definition_of(
+    session: Session, document: Document, offset: int, params: types.DefinitionParams
+) -> types.Location | None:
     """Where the word at a place is declared; of a law, its file.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    target = definition(file_of(at[0]), at[1], files_of(session))
+    target = definition(file_of(document), offset, files_of(session))
     return None if target is None else location(session, target.file, target.span)
 
 
+@about_place
 async def references_to(
-    session: Session, params: types.ReferenceParams
+    session: Session, document: Document, offset: int, params: types.ReferenceParams
 ) -> list[types.Location] | None:
-    """The mentions of what the word at a place names, in all files.
+    """The mentions of what the word at a place names, in all files; a warning if some were not searched.
 
     Args:
         session: the connection.
-        params: the place, and whether the declaration is listed.
+        document: the document.
+        offset: the place.
+        params: whether the declaration is listed.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
     files = files_of(session)
-    target = definition(file_of(at[0]), at[1], files)
+    target = definition(file_of(document), offset, files)
     if target is None:
         return None
 
-    def mentions(searched: Iterator[File]) -> list[Place]:
-        among = {file.path: file for file in (*searched, target.file)}
-        return list(references(target, among.values(), files))
+    def mentions(searched: Searched) -> list[Place]:
+        return list(references(target, searched, files))
 
-    places = await search(session, files, mentions)
+    places, missing = await search(session, files, target, mentions)
+    if missing:
+        session.client.warn(f"not all references to `{target.name}` are listed: {missing}")
     with_declaration = params.context.include_declaration
     return await locations(session, (p for p in places if with_declaration or not p.declares))
 
 
-def highlights_of(
-    session: Session, params: types.DocumentHighlightParams
-) -> list[types.DocumentHighlight] | None:
+@about_place
+async def highlights_of(
+    session: Session, document: Document, offset: int, params: types.DocumentHighlightParams
+) -> list[types.DocumentHighlight]:
     """The mentions in one document of what the word at a place names.
 
     Args:
         session: the connection.
-        params: the place.
+        document: the document.
+        offset: the place.
+        params: the parameters of the request.
     """
-    at = place(session, params.text_document.uri, params.position)
-    if at is None:
-        return None
-    document, offset = at
     positions = session.positions(document)
     kinds = types.DocumentHighlightKind
     return [

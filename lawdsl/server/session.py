@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.files import real_path
 from lawdsl.editing.document import Document
 from lawdsl.editing.positions import Positions
 from lawdsl.proof.check_cache import diagnostic_of, plain_verdict, verdict_of
@@ -20,6 +21,7 @@ from lawdsl.proof.verdict import Verdict
 from lawdsl.server.conversions import diagnostic, verdict_diagnostics
 from lawdsl.server.derivatives import Derivatives
 from lawdsl.server.open_documents import OpenDocument, OpenDocuments
+from lawdsl.server.progress import Progress
 from lawdsl.server.verdict_memory import (
     ClaimStates,
     VerdictMemory,
@@ -33,6 +35,7 @@ LARGE = 30_000  # characters of a text that is read in a thread, after a longer 
 LARGE_DELAY = 0.3  # s
 DEPENDENT_DELAY = 0.2  # s after an edit, until documents that depend on it are read
 DECIDE_DELAY = 0.25  # s after an edit, until claims are decided
+DERIVATIVE_DELAY = 0.3  # s after an edit, until derivatives are computed: claims come first
 HINT_DELAY = 0.05  # s in which several verdicts are shown together
 CLAIM_SECONDS = 1.0  # CPU time for one claim, as `lawdsl check` allows
 
@@ -42,11 +45,14 @@ log = logging.getLogger(__name__)
 class Client(Protocol):
     """What is sent to the editor."""
 
-    def publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Show the messages about a document instead of those before."""
 
     def refresh_hints(self) -> None:
         """Ask the editor to request hints again."""
+
+    def warn(self, message: str) -> None:
+        """Show a warning that concerns an answer, not a document."""
 
 
 @dataclass
@@ -59,11 +65,14 @@ class Session:
         memory: verdicts of earlier versions.
         worker: the process that decides claims.
         waiting: addresses of the documents whose claims are to be decided, the next one first.
-        deciding: the address of the one whose claims are being decided.
+        deciding: the address of the one for which the worker works until it is edited: it decides claims
+            or computes derivatives.
         limits: CPU time (s) for one claim, and for all of a law.
         versioned_edits: whether the editor understands edits of a version of a document.
         markdown: whether it shows Markdown beside words.
         snippets: whether it fills in the places of snippets.
+        refreshes_hints: whether it requests hints again when it is asked to.
+        progress: wakes the requests that wait for a verdict.
         derivatives: of laws, for hovers.
         over: whether the connection is at its end.
     """
@@ -78,6 +87,8 @@ class Session:
     versioned_edits: bool = False
     markdown: bool = False
     snippets: bool = False
+    refreshes_hints: bool = False
+    progress: Progress = field(default_factory=Progress)
     derivatives: Derivatives = field(default_factory=Derivatives)
     over: bool = False
     _timers: dict[tuple[str, str], asyncio.TimerHandle] = field(default_factory=dict)
@@ -105,12 +116,13 @@ class Session:
         """The editor closed a document; its messages are removed, and its file counts again."""
         document = self.documents.close(uri)
         self.waiting.pop(uri, None)
-        for kind in ("read", "claims", "decide"):
+        for kind in ("read", "claims", "decide", "derivatives"):
             self._stop(kind, uri)
         if self.deciding == uri:
             self.worker.cancel()
         if document is not None:
             self.client.publish(uri, None, [])
+            self.progress.notify()
             self._later("dependents", uri, DEPENDENT_DELAY, self._read_dependents, document)
 
     def file_changed(self, uri: str) -> None:
@@ -161,7 +173,8 @@ class Session:
         return document.positions(self.documents.encoding)
 
     def _edited(self, document: OpenDocument) -> None:
-        self._stop("decide", document.uri)
+        for kind in ("decide", "derivatives"):
+            self._stop(kind, document.uri)
         self.waiting.pop(document.uri, None)
         if self.deciding == document.uri:
             self.worker.cancel()
@@ -185,7 +198,7 @@ class Session:
                 if document.revision == revision:  # else it is read again, perhaps by now
                     document.document = read
                     document.read_version, document.read_revision = version, revision
-        if self.documents.by_uri.get(document.uri) is document and document.revision == revision:
+        if self._is_open(document) and document.revision == revision:
             self._was_read(document, dependent)
 
     def _read(self, document: OpenDocument) -> None:
@@ -200,6 +213,7 @@ class Session:
         """
         self.publish(document)
         self._later("claims", document.uri, 0.0, self._update_claims, document)
+        self._later("derivatives", document.uri, DERIVATIVE_DELAY, self._prepare_hovers, document)
         if not dependent:
             again = self._read_dependents
             self._later("dependents", document.uri, DEPENDENT_DELAY, again, document)
@@ -213,6 +227,7 @@ class Session:
         opened = self.documents.opened()
         document.claims = updated(document.claims, read, self.memory, opened)
         document.claims_of = read
+        self.progress.notify()
         if document.claims.to_show:
             self.publish(document)
         if document.claims.deciding:
@@ -234,7 +249,7 @@ class Session:
 
     async def _read_all(self, documents: list[OpenDocument]) -> None:
         for document in documents:
-            if self.documents.by_uri.get(document.uri) is not document:
+            if not self._is_open(document):
                 continue
             dependent = not document.stale  # else it is edited, too, and others depend on that
             document.revision += 1
@@ -246,15 +261,23 @@ class Session:
             await asyncio.sleep(0)  # requests come first
 
     def publish(self, document: OpenDocument) -> None:
-        """Show all that is known to be wrong with a version that was read, unless it is edited since."""
+        """Show all that is known to be wrong with a version that was read, unless it is edited, closed or
+        opened again since.
+        """
         read = document.document
-        if read is None or document.stale:
+        if read is None or document.stale or not self._is_open(document):
             return
         positions = self.positions(read)
-        found = [diagnostic(d, read, document.uri, positions) for d in self.messages(document)]
+        diagnostics = [
+            diagnostic(d, read, document.uri, positions) for d in self.messages(document)
+        ]
         if document.claims_of is read:
-            found += verdict_diagnostics(document.claims, read, positions)
-        self.client.publish(document.uri, document.read_version, found)
+            diagnostics += verdict_diagnostics(document.claims, read, positions)
+        self.client.publish(document.uri, document.read_version, diagnostics)
+
+    def _is_open(self, document: OpenDocument) -> bool:
+        """Whether a document is neither closed nor opened again."""
+        return self.documents.by_uri.get(document.uri) is document
 
     def messages(self, document: OpenDocument) -> list[Diagnostic]:
         """The messages about a version that was read, and the warnings that follow from its law."""
@@ -280,7 +303,22 @@ class Session:
                 if self.claims(uri).deciding:
                     await self._decide_now(document, document.document)
 
-    async def ask_worker(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    def _prepare_hovers(self, document: OpenDocument) -> None:
+        """Compute derivatives before a hover needs them, which then does not wait."""
+        read = document.document
+        if read is None or read.declarations is None:
+            return
+
+        def is_current() -> bool:
+            opened = self.documents.by_uri.get(document.uri)
+            same = opened is document and document.document is read and not document.stale
+            return same and not self.over
+
+        self._spawn(self.derivatives.compute_all(self, read, document.uri, is_current))
+
+    async def ask_worker(
+        self, kind: str, arguments: dict[str, Any], until_edit_of: str | None = None
+    ) -> dict[str, Any] | None:
         """The answer of the worker to a request; None if it has none.
 
         What is being decided at the moment comes first.
@@ -288,12 +326,16 @@ class Session:
         Args:
             kind: a key of `lawdsl.server.tasks.TASKS`.
             arguments: plain data.
+            until_edit_of: the address of a document; its next edit cancels the request.
         """
         async with self._worker_turn:
+            self.deciding = until_edit_of
             try:
                 answer = await self.worker.ask(kind, arguments, lambda part: None)
             except WorkerLost:
                 return None
+            finally:
+                self.deciding = None
         if "fault" in answer:
             log.error("%s: %s", kind, answer["fault"])
         return None if "fault" in answer or "cancelled" in answer else answer
@@ -311,9 +353,9 @@ class Session:
         """
         law = read.declarations
         assert law is not None
-        # as they were read: what is open now may be edited, and verdicts are kept for these texts
+        # as they were read: what is open now may be edited, and verdicts are stored for these texts
         bases = [base.text for base in law.laws.values()]
-        texts = {str(Path(base.name).resolve()): base.text for base in bases}
+        texts = {str(real_path(Path(base.name))): base.text for base in bases}
         name = read.source.name
         return {"text": read.text, "path": str(read.path), "name": name, "open": texts}
 
@@ -332,6 +374,7 @@ class Session:
             if document.claims_of is read:
                 document.claims.verdicts[claims[number]] = verdict
                 document.claims.current.add(claims[number])
+                self.progress.notify()
                 if ("hints", "") not in self._timers:  # others are shown together with this one
                     self._later("hints", "", HINT_DELAY, self._refresh)
 
@@ -355,6 +398,7 @@ class Session:
         document.claims.warnings, document.claims.warned = warnings, read.text
         document.claims.deciding = False
         self.publish(document)
+        self.progress.notify()
         self._refresh()
 
     async def verdicts(self, uri: str) -> list[Verdict]:
@@ -427,7 +471,8 @@ class Session:
             try:
                 await self.worker.start()
             except WorkerLost as error:
-                log.error("claims are not decided: %s", error)
+                if not self.over:
+                    log.error("claims are not decided: %s", error)
 
     def end(self) -> None:
         """End the worker, and decide nothing more."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
 import os
 import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO
 
 from lsprotocol import types
 
 from lawdsl.language.tokens import grammar
+from lawdsl.server.connection import Input, Log, Output, reading, writing
+from lawdsl.server.frames import Frames
 from lawdsl.server.protocol_server import Server, make_server
 from lawdsl.server.session import Session
 
@@ -33,15 +37,11 @@ def serve_stdio() -> int:
         The exit code: 0 if the editor asked for the end by `shutdown`, 1 otherwise.
     """
     _prepare()
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write among the answers
-    server, session = _server()
-    try:
-        with suppress(ValueError):  # an answer to nobody: the connection is closed
-            server.start_io(_EndingInput(sys.stdin.buffer), answers)  # type: ignore[arg-type]
-    finally:
-        session.end()
-    return 0 if server.protocol.is_shut_down else 1
+    # without a buffer, for which the end of the process would wait while a thread reads
+    requests = os.fdopen(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
+    return _serve(reading(requests), writing(answers))
 
 
 def serve_tcp(port: int) -> int:
@@ -56,14 +56,37 @@ def serve_tcp(port: int) -> int:
     _prepare()
     with socket.create_server((HOST, port)) as listener:
         connection, _ = listener.accept()
+    with connection:
+        return _serve(connection.recv, connection.sendall)
+
+
+def _serve(read: Callable[[int], bytes], write: Callable[[bytes], None]) -> int:
+    """Answer one editor, until its input ends or it cannot read the answers."""
     server, session = _server()
+    errors = os.fdopen(sys.stderr.fileno(), "wb", buffering=0, closefd=False)
+    shown = Output(writing(errors), lambda: None)
+    logging.basicConfig(handlers=[Log(shown)], format="%(message)s")
     try:
-        with connection, suppress(ValueError, OSError):  # the editor is gone
-            source = _EndingInput(connection.makefile("rb"))
-            server.start_io(source, connection.makefile("wb"))  # type: ignore[arg-type]
+        with suppress(KeyboardInterrupt, SystemExit):
+            asyncio.run(_answer(server, Frames(read), write))
     finally:
         session.end()
+        shown.close()
     return 0 if server.protocol.is_shut_down else 1
+
+
+async def _answer(server: Server, frames: Frames, write: Callable[[bytes], None]) -> None:
+    source = Input(frames)
+    output = Output(write, source.end)
+    server.protocol.set_writer(output)
+    try:
+        while (waiting := await source.next()).part is not None:
+            await output.room(lambda: not source.ended)
+            server.protocol.receive(waiting)
+            await asyncio.sleep(0)  # a request begins before the message behind it is handled
+    finally:
+        _end_soon(0 if server.protocol.is_shut_down else 1)
+        output.close()
 
 
 def _server() -> tuple[Server, Session]:
@@ -95,29 +118,6 @@ def _prepare() -> None:
     gc.freeze()
     gc.set_threshold(GARBAGE, 20, 50)
     sys.setswitchinterval(SWITCH_SECONDS)
-
-
-class _EndingInput:
-    """An input after whose end the process ends soon."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
-
-    def readline(self, size: int = -1) -> bytes:
-        """A line; empty at the end."""
-        return self._noticed(self.stream.readline(size))
-
-    def read(self, size: int = -1) -> bytes:
-        """So many bytes; fewer at the end."""
-        return self._noticed(self.stream.read(size))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-    def _noticed(self, part: bytes) -> bytes:
-        if not part:
-            _end_soon(1)
-        return part
 
 
 def _end_with(process: int | None) -> None:

@@ -123,7 +123,7 @@ def updated(
     last = {c: known.verdicts.get(c) or states.verdicts.get(c) for c in claims}
     verdicts = {c: verdict for c, verdict in last.items() if verdict is not None}
     warned = known.warnings is not None and known.warnings[0] == document.text
-    found = ClaimStates(
+    after = ClaimStates(
         lines=lines,
         verdicts=verdicts,
         current=decided | {c for c in verdicts if _unchanged(c, reached, needed)},
@@ -132,8 +132,8 @@ def updated(
         warnings=known.warnings[1] if known.warnings is not None and warned else (),
         warned=document.text if warned else "",
     )
-    found.deciding = not (warned and all(c in decided for c in claims))
-    return found
+    after.deciding = not (warned and all(c in decided for c in claims))
+    return after
 
 
 def _unchanged(claim: str, reached: dict[str, str], needed: dict[str, str]) -> bool:

@@ -32,13 +32,13 @@ class WorkerProcess:
         process: the process; None before the first request, and after it ended.
         last: the number of the last request.
         running: the number of the request that is being worked on, or waits for the process to start.
-        unwanted: whether that one was cancelled before it was sent.
+        cancelled: whether that one was cancelled before it was sent.
     """
 
     process: asyncio.subprocess.Process | None = None
     last: int = 0
     running: int | None = None
-    unwanted: bool = False
+    cancelled: bool = False
     _sent: bool = field(default=False, repr=False)
     _timer: asyncio.TimerHandle | None = field(default=None, repr=False)
 
@@ -76,10 +76,10 @@ class WorkerProcess:
         """
         self.last += 1
         number = self.running = self.last
-        self.unwanted = self._sent = False
+        self.cancelled = self._sent = False
         try:
             process = await self.start()
-            if self.unwanted:
+            if self.cancelled:
                 return {"id": number, "cancelled": True}
             self._sent = True
             self._send(process, {"id": number, "kind": kind, **arguments})
@@ -103,7 +103,7 @@ class WorkerProcess:
         A process that is starting is left to start: the request is not sent to it.
         """
         if self.running is not None and not self._sent:
-            self.unwanted = True
+            self.cancelled = True
             return
         if self.running is None or self.process is None or self._timer is not None:
             return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -13,16 +16,21 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException
 
 from lawdsl.core.diagnostics import LawdslError, Span
-from lawdsl.editing.hover import file_of
-from lawdsl.editing.law_names import files_below
-from lawdsl.editing.names import File, Files
+from lawdsl.core.files import real_path
+from lawdsl.editing.law_names import Reach, files_below, files_that_may_name
+from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place
-from lawdsl.editing.positions import Positions
+from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
+from lawdsl.language.library import read as read_file
 from lawdsl.server.conversions import range_of
+from lawdsl.server.open_documents import OpenDocument
 from lawdsl.server.session import Session
 
-MAX_FILES = 500  # of the folder, in which mentions are searched for
+MAX_FILES = 5_000  # in which mentions are searched for
+MAX_CHARACTERS = 16_000_000  # of all these files together
 SEARCH_SECONDS = 20.0  # for a search in them
+LAST_SECONDS = 20.0  # more, for what follows from them
+EVERYWHERE = Reach(files=MAX_FILES, folders=20_000, depth=20, inside=5_000)
 T = TypeVar("T")
 
 
@@ -42,55 +50,120 @@ def files_of(session: Session) -> Files:
     return Files(session.documents.opened())
 
 
-async def search(session: Session, files: Files, work: Callable[[Iterator[File]], T]) -> T:
-    """The result of a search in the open documents and the files of the folder, while requests are answered.
+@dataclass
+class Searched:
+    """The files that may mention what a target declares: open documents, then those on disk, each once.
+
+    Names lead from a folder downwards: only files in the folders that contain that of the target may
+    mention it. What comes with lawdsl may be mentioned everywhere.
+
+    Attributes:
+        target: what is declared.
+        opened: the documents that are open.
+        folder: that of the workspace.
+        files: how files find each other.
+        over: whether nobody waits for the result any more.
+        until: the time (s, of `time.monotonic`) at which the search ends.
+        missing: why files are missing among those that were gone through; empty where none is.
+    """
+
+    target: Target
+    opened: Sequence[File]
+    folder: Path
+    files: Files
+    over: threading.Event
+    until: float
+    missing: str = ""
+
+    def __iter__(self) -> Iterator[File]:
+        seen = {file.path for file in self.opened}
+        yield from self.opened
+        if self.target.file.path not in seen:
+            seen.add(self.target.file.path)
+            yield self.target.file
+        characters = 0
+        for path in self._paths():
+            path = real_path(path)  # one file of several names is edited once
+            if path in seen:
+                continue
+            seen.add(path)
+            if self.over.is_set() or time.monotonic() > self.until:
+                self.missing = f"they take more than {SEARCH_SECONDS:g} s"
+                return
+            file = self.files.read(path)
+            if file is None:
+                if path.exists() and not os.access(path, os.R_OK):
+                    self.missing = f"{path.name} cannot be read"
+                continue  # it was removed, or is no text of a law
+            characters += len(file.text)
+            if characters > MAX_CHARACTERS:
+                self.missing = f"they have more than {MAX_CHARACTERS:,} characters together"
+                return
+            yield file
+
+    def _paths(self) -> Iterator[Path]:
+        if self.target.file.ships:
+            below = files_below(real_path(self.folder), EVERYWHERE)
+            self.missing = below.left_out
+            yield from below.paths
+            return
+        paths = files_that_may_name(self.target.file.path, self.folder)
+        for count, path in enumerate(paths):
+            if count == MAX_FILES:
+                self.missing = f"there are more than {MAX_FILES:,} files"
+                return
+            yield path
+
+
+async def search(
+    session: Session, files: Files, target: Target, work: Callable[[Searched], T]
+) -> tuple[T, str]:
+    """The result of a search for mentions, and why it may be incomplete, while requests are answered.
 
     Args:
         session: the connection.
         files: how files find each other.
+        target: what is mentioned.
         work: the files -> the result; called in a thread.
 
+    Returns:
+        The result, and the reason why not all files were searched; empty where all were.
+
     Raises:
-        Refused: it takes too long.
+        Refused: it takes far too long.
         JsonRpcContentModified: a document was edited meanwhile, for which the result would be wrong.
     """
-    opened: list[File] = []
-    for document in list(session.documents.by_uri.values()):
-        read = session.current(document.uri)
-        if read is not None:
-            opened.append(file_of(read))
-        await asyncio.sleep(0)  # reading one is short; other requests come between
-    folder = session.documents.folder
-    before = _revisions(session)
-    over = threading.Event()
+    before = texts_of(session)
+    opened = [
+        File(path, text.removeprefix(BYTE_ORDER_MARK), path.parent)
+        for path, text in texts_by_path(session).items()
+    ]
+    over, until = threading.Event(), time.monotonic() + SEARCH_SECONDS
+    searched = Searched(target, opened, session.documents.folder, files, over, until)
     try:
-        reading = asyncio.to_thread(work, _files(opened, folder, files, over))
-        result = await asyncio.wait_for(reading, SEARCH_SECONDS)
+        limit = SEARCH_SECONDS + LAST_SECONDS
+        result = await asyncio.wait_for(asyncio.to_thread(work, searched), limit)
     except TimeoutError:
-        raise Refused(f"the files of the folder take more than {SEARCH_SECONDS:g} s") from None
+        raise Refused(f"the answer takes more than {limit:g} s") from None
     finally:
         over.set()  # a thread for which nobody waits ends at its next file
-    if before != _revisions(session):
+    if before != texts_of(session):
         raise JsonRpcContentModified("a document was edited during the search")
-    return result
+    return result, searched.missing
 
 
-def _revisions(session: Session) -> dict[str, int]:
-    return {d.uri: d.revision for d in session.documents.by_uri.values()}
+def texts_of(session: Session) -> dict[str, str]:
+    """Address -> text of the documents that are open, with byte order marks."""
+    return {d.uri: d.text for d in session.documents.by_uri.values()}
 
 
-def _files(opened: list[File], folder: Path, files: Files, over: threading.Event) -> Iterator[File]:
-    """The open documents, then the other files of the folder, until the search is over."""
-    seen = {file.path for file in opened}
-    yield from opened
-    for path in files_below(folder.resolve(), MAX_FILES):
-        if over.is_set():
-            raise Refused("the search was ended")
-        path = path.resolve()  # one file of several names is edited once
-        file = files.read(path) if path not in seen else None
-        seen.add(path)
-        if file is not None:
-            yield file
+def texts_by_path(session: Session) -> dict[Path, str]:
+    """Path -> text of the documents that are open; of a file that is open twice, the first, as `uri_of`.
+
+    Args:
+        session: the connection.
+    """
+    return {d.path: d.text for d in reversed(session.documents.by_uri.values())}
 
 
 def uri_of(session: Session, path: Path) -> str:
@@ -100,9 +173,19 @@ def uri_of(session: Session, path: Path) -> str:
         session: the connection.
         path: the file.
     """
-    resolved = path.resolve()
-    uris = (d.uri for d in session.documents.by_uri.values() if d.path == resolved)
-    return next(uris, resolved.as_uri())
+    document = opened_at(session, path)
+    return document.uri if document is not None else real_path(path).as_uri()
+
+
+def opened_at(session: Session, path: Path) -> OpenDocument | None:
+    """The document of a file, the first that was opened; None for a file that is not open.
+
+    Args:
+        session: the connection.
+        path: the file.
+    """
+    resolved = real_path(path)
+    return next((d for d in session.documents.by_uri.values() if d.path == resolved), None)
 
 
 def positions_of(session: Session, file: File) -> Positions:
@@ -113,12 +196,12 @@ def positions_of(session: Session, file: File) -> Positions:
         file: the file.
     """
     encoding = session.documents.encoding
-    for document in session.documents.by_uri.values():
-        read = document.document
-        if document.path == file.path and read is not None and read.text == file.text:
-            return read.positions(encoding)
+    document = opened_at(session, file.path)
+    read = document.document if document is not None else None
+    if read is not None and read.text == file.text:
+        return read.positions(encoding)
     try:
-        text = session.documents.opened().read(file.path).text
+        text = document.text if document is not None else read_file(file.path).text
     except LawdslError:
         text = file.text
     return Positions(text if text.endswith(file.text) else file.text, encoding)

@@ -4,7 +4,7 @@
     python tests/benchmarks/language_server.py --minutes 60
 
 A simulated editor changes one character at a time, asks for hover and completion after edits, and
-rests now and then so that claims are decided. Times are wall-clock times over the protocol, from the
+rests now and then so that claims are decided; then it hovers over names. Times are wall-clock times over the protocol, from the
 edit or the request to the arrival of the answer.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -22,8 +23,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from language_client import PlainClient  # noqa: E402
 
+from lawdsl.server.reading_features import COMPUTING  # noqa: E402
+
 TYPING = 0.08  # s between characters
-REST = 2.0  # s at the end of each line that is typed
+REST = 2.0  # s without an edit, once claims are decided
+HOVERS = 3  # after each rest
 LIMITS = {"messages": 50, "completion": 50, "hover": 30, "first verdict": 1000}  # ms, of 95 %
 MEMORY_LIMIT = 300  # MB, of all processes
 
@@ -71,12 +75,13 @@ class Typist:
         self.client, self.path, self.random = client, path, random.Random(seed)
         self.lines = text.split("\n")
         self.version = 1
+        self.unfinished = 0  # hovers that lacked a derivative
         self.times: dict[str, list[float]] = defaultdict(list)
         began = client.open(path, text)
-        self.keep("messages when opened", began, client.published(path, 1)[0])
+        self.record("messages when opened", began, client.published(path, 1)[0])
         self.provides = client.begin["capabilities"]
 
-    def keep(self, kind: str, began: float, ended: float) -> None:
+    def record(self, kind: str, began: float, ended: float) -> None:
         self.times[kind].append((ended - began) * 1e3)
 
     def edit(self, line: int, start: int, end: int, new: str) -> float:
@@ -90,15 +95,26 @@ class Typist:
         }
         return self.client.change(self.path, self.version, {"range": where, "text": new})
 
-    def ask(self, kind: str, line: int, column: int) -> None:
-        """Ask for hover or completion at a place, right after an edit."""
+    def request(self, kind: str, line: int, column: int) -> None:
+        """Ask for hover or completion at a place."""
         if f"{kind}Provider" not in self.provides:
             return
         place = {"line": line, "character": column}
         began = time.perf_counter()
         params = {"textDocument": {"uri": self.path.as_uri()}, "position": place}
-        self.client.ask(f"textDocument/{kind}", params)
-        self.keep(kind, began, time.perf_counter())
+        answer = self.client.request(f"textDocument/{kind}", params)
+        ended = time.perf_counter()
+        self.record(kind, began, ended)
+        if kind == "hover":
+            self.unfinished += answer is not None and COMPUTING in answer["contents"]["value"]
+
+    def rest(self) -> None:
+        """Read for a while, and hover over names."""
+        time.sleep(REST)
+        for _ in range(HOVERS):
+            line = self.random.randrange(len(self.lines) - 1)
+            name = re.search(r"\b(?:N|E|k|a\d+|part\d+)\b", self.lines[line])
+            self.request("hover", line, name.start() if name is not None else 0)
 
     def type_line(self) -> None:
         """Delete the end of a line, and type it again."""
@@ -111,11 +127,11 @@ class Typist:
             began = self.edit(line, column, column, whole[column])
             chosen = self.random.random()
             if chosen < 0.3:
-                self.ask("completion", line, column + 1)
+                self.request("completion", line, column + 1)
             elif chosen < 0.4:
-                self.ask("hover", line, max(column - 1, 0))
+                self.request("hover", line, max(column - 1, 0))
             at, _ = self.client.published(self.path, self.version)
-            self.keep("messages", began, at)
+            self.record("messages", began, at)
             time.sleep(max(0.0, TYPING - (time.perf_counter() - began)))
         self.client.forget()
 
@@ -126,9 +142,9 @@ class Typist:
         self.client.forget()
         began = self.edit(line, 4, 5, f"{self.random.randrange(2, 10**6)}*E")
         at, _ = self.client.wait(lambda m: m.get("method") == "workspace/inlayHint/refresh")
-        self.keep("first verdict", began, at)
-        self.ask("hover", line, 1)
-        time.sleep(REST)
+        self.record("first verdict", began, at)
+        self.request("hover", line, 1)
+        self.rest()
         self.edit(line, 4, len(self.lines[line]) - len(old) + 5, "E")
 
 
@@ -160,6 +176,7 @@ def main() -> int:
         limit = LIMITS.get(kind)
         missed |= limit is not None and p95 > limit
         print(f"{kind:22}{len(times):8}{p50:8.1f}{p95:8.1f}{limit or '':>8}")
+    print(f"{typist.unfinished} hovers while the law was typed lack a derivative")
     print(
         f"memory {before:.0f} MB at the beginning, at most {largest:.0f} MB (limit {MEMORY_LIMIT})"
     )

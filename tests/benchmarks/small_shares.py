@@ -63,11 +63,13 @@ def columns(runs: Runs) -> Columns:
     with open(f"laws/data/{runs.file}.csv", encoding="utf-8") as file:
         reader = csv.DictReader(line for line in file if not line.startswith("#"))
         rows = [{name.partition(" [")[0]: cell for name, cell in row.items()} for row in reader]
-    kept = [row for row in rows if all(row[name] == value for name, value in runs.where.items())]
+    selected = [
+        row for row in rows if all(row[name] == value for name, value in runs.where.items())
+    ]
     names = {"N": "N", "D": "D", "r": f"r_{runs.corpus}", "L": f"L_{runs.corpus}"}
     names["L0"] = f"L0_{runs.corpus}"
-    found = {key: np.array([float(row[name]) for row in kept]) for key, name in names.items()}
-    return {**found, "N": found["N"] / GIGA, "D": found["D"] / GIGA}
+    arrays = {key: np.array([float(row[name]) for row in selected]) for key, name in names.items()}
+    return {**arrays, "N": arrays["N"] / GIGA, "D": arrays["D"] / GIGA}
 
 
 def folds(table: Columns) -> Iterator[tuple[str, NDArray[np.bool_]]]:
@@ -85,7 +87,7 @@ def held_out_errors(law: str, table: Columns) -> dict[str, list[float]]:
     errors = defaultdict(list)
     settings = {"D_min": float(table["D"].min())} if law == "dcpt.l3" else None
     single = len(np.unique(table["N"])) == 1 and "N" in LAWS[law]
-    for held, out in folds(table):
+    for variable, out in folds(table):
         rows = {name: table[name][~out] for name in (*LAWS[law], "L")}
         fit = lawdsl.fit(
             law,
@@ -100,9 +102,9 @@ def held_out_errors(law: str, table: Columns) -> dict[str, list[float]]:
         tested = {name: table[name][out] for name in LAWS[law]}
         missed = np.abs(np.asarray(fit.predict(tested)) - table["L"][out])
         for share, error in zip(tested["r"], missed, strict=True):
-            least = held == "r" and share == table["r"].min()
+            least = variable == "r" and share == table["r"].min()
             part = "least" if least else "small" if share <= SMALL else "others"
-            errors[f"{held}, {part}"].append(float(error))
+            errors[f"{variable}, {part}"].append(float(error))
     return errors
 
 
@@ -112,9 +114,11 @@ def main() -> None:
     print("|---" * (len(PARTS) + 1) + "|")
     for runs in TABLES:
         table = columns(runs)
-        found = [held_out_errors(law, table) for law in LAWS]
+        by_law = [held_out_errors(law, table) for law in LAWS]
         cells = [
-            " / ".join(f"{np.mean(errors[part]):.4f}" for errors in found) if found[0][part] else ""
+            " / ".join(f"{np.mean(errors[part]):.4f}" for errors in by_law)
+            if by_law[0][part]
+            else ""
             for part in PARTS
         ]
         name = " ".join([runs.file, *runs.where.values()])

@@ -12,8 +12,8 @@ const { INSTALL, isMissing, joinArguments, run, splitArguments } = require("./pr
 
 const TABLES = { Tables: ["csv", "csv.gz", "gz", "parquet", "sqlite", "db", "txt"], "All files": ["*"] };
 const FITS = { "Fits": ["json"] };
-// what the exit codes mean, docs/json-and-files.md
-const ENDS = {
+// the meanings of the exit codes, as in docs/json-and-files.md; null: the user stopped the command
+const EXIT_CODES = {
   null: "stopped",
   0: "done",
   1: "finished with problems, see below",
@@ -62,6 +62,7 @@ async function openFile() {
   return document.uri.fsPath;
 }
 
+/** Shows a result in the panel, which is created if there is none. */
 function show(content) {
   if (panel === undefined) {
     const column = vscode.ViewColumn.Beside;
@@ -92,8 +93,8 @@ function inFolder(word, folder) {
  */
 async function runAndShow(title, file, words, figure) {
   stopping?.abort();
-  const mine = new AbortController();
-  stopping = mine;
+  const controller = new AbortController();
+  stopping = controller;
   const command = configuredCommand(vscode.Uri.file(file));
   const folder = path.dirname(file);
   const shown = figure === undefined ? words : words.filter((word) => word !== figure && word !== "-o");
@@ -102,15 +103,15 @@ async function runAndShow(title, file, words, figure) {
   const options = { location: vscode.ProgressLocation.Window, title: `lawdsl: ${title}`, cancellable: true };
   try {
     const done = await vscode.window.withProgress(options, (_, token) => {
-      token.onCancellationRequested(() => mine.abort());
-      return run(command, words, { cwd: folder, signal: mine.signal });
+      token.onCancellationRequested(() => controller.abort());
+      return run(command, words, { cwd: folder, signal: controller.signal });
     });
-    if (stopping !== mine || panel === undefined) return; // another command has the panel
+    if (stopping !== controller || panel === undefined) return; // another command has the panel
     const svg = figure === undefined ? undefined : await fs.readFile(figure, "utf8").catch(() => undefined);
     // the figure is shown; its file is gone by then
     const output = figure === undefined ? done.output : done.output.replace(`wrote ${figure}`, "");
     const state = done.code === 0 ? "ok" : "failed";
-    show({ title, line, state, words: ENDS[done.code] ?? `exit code ${done.code}`, output, svg });
+    show({ title, line, state, words: EXIT_CODES[done.code] ?? `exit code ${done.code}`, output, svg });
   } catch (error) {
     const output = isMissing(error) ? `${command[0]} cannot be started.\n\n${INSTALL}` : String(error);
     if (panel !== undefined) show({ title, line, state: "failed", words: "not started", output });
@@ -118,13 +119,14 @@ async function runAndShow(title, file, words, figure) {
   }
 }
 
+/** Asks for a file that exists; its path, or undefined. */
 async function pickFile(title, filters, folder) {
   const defaultUri = vscode.Uri.file(folder);
   const picked = await vscode.window.showOpenDialog({ title, filters, defaultUri, canSelectMany: false });
   return picked?.[0]?.fsPath;
 }
 
-/** Asks for arguments; what was answered for this file and command the last time is offered. */
+/** Asks for arguments, and proposes the last ones for this file and command. */
 async function askArguments(context, key, options) {
   const value = context.workspaceState.get(key, "");
   const validateInput = (line) => {
@@ -141,15 +143,18 @@ async function askArguments(context, key, options) {
   return splitArguments(line);
 }
 
+/** The name of a law file without its ending. */
 function nameOf(file) {
   return path.basename(file, ".law");
 }
 
+/** Checks the claims of the open file. */
 async function check() {
   const file = await openFile();
   if (file !== undefined) await runAndShow(`Claims of ${nameOf(file)}`, file, ["check", file]);
 }
 
+/** Fits the open law to a table. */
 async function fit(context) {
   const file = await openFile();
   if (file === undefined) return;
@@ -172,6 +177,7 @@ async function fit(context) {
   await runAndShow(`Fit of ${nameOf(file)}`, file, ["fit", file, table, ...words, "-o", output.fsPath]);
 }
 
+/** Answers the open question. */
 async function solve(context) {
   const file = await openFile();
   if (file === undefined) return;
@@ -184,6 +190,7 @@ async function solve(context) {
   await runAndShow(`Answer of ${nameOf(file)}`, file, ["solve", file, ...words]);
 }
 
+/** Plots the claims of the open law, or a fit. */
 async function plot(context) {
   const file = await openFile();
   if (file === undefined) return;

@@ -28,7 +28,7 @@ function startServer(command) {
     const timer = setTimeout(() => resolve(child), WAIT);
     child.on("exit", () => {
       clearTimeout(timer);
-      reject(new Error(errors.trim().split("\n").slice(-6).join(" ") || "the language server ended at once"));
+      reject(new Error(errors.trim().split("\n").slice(-6).join(" ") || "the language server ended immediately"));
     });
   });
 }
@@ -59,7 +59,7 @@ async function startClient() {
       restarts.push(now);
       const recent = restarts.filter((time) => now - time < 180_000).length;
       if (recent <= 4) return { action: CloseAction.Restart, handled: true };
-      const message = "The lawdsl language server ended 5 times in 3 minutes and is not started again.";
+      const message = "The lawdsl language server ended 5 times in 3 minutes and will not be restarted.";
       return { action: CloseAction.DoNotRestart, message };
     },
   };

@@ -17,18 +17,18 @@ AS_VARIABLE = (
     r"/\s*∂{0}(?!\w)",
     r"(?:increasing|decreasing|convex|concave)\s+in\s+{0}(?!\w)",
     r"\bas\b[^\n]*(?<!\w){0}\s*->",
-    r"^\s*measure\s+{0}(?!\w)",
+    r"^[^\S\n]*measure\s+{0}(?!\w)",
     r"\bdiff\(\w+,[^)\n]*(?<!\w){0}(?!\w)",
 )
 """Where a name stands that is a column of the data."""
 
-AS_PARAMETER = (r"^\s*(?:start|prior|fix|tie|identify)\b[^\n]*(?<![\w.]){0}(?!\w)",)
+AS_PARAMETER = (r"^[^\S\n]*(?:start|prior|fix|tie|identify)\b[^\n]*(?<![\w.]){0}(?!\w)",)
 """Where a name stands that a fit finds."""
 
 AS_SETTING = (
     r"\bif\b[^\n]*?[<>]=?\s*{0}(?![\w(])[^\n]*\bthen\b",
     r"\bif\s+{0}(?:\[[^\]]*\])?\s*[<>][^\n]*\bthen\b",
-    r"^\s*require\b[^\n]*\bfor\b[^\n]*[<>]=?\s*{0}(?![\w(])",
+    r"^[^\S\n]*require\b[^\n]*\bfor\b[^\n]*[<>]=?\s*{0}(?![\w(])",
 )
 """Where a name stands that parts a domain: a number that is known, or one that is fitted."""
 

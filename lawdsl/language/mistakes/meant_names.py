@@ -101,6 +101,7 @@ def _joined(text: str, span: Span, name: str, symbols: Mapping[str, Symbol]) -> 
 
 
 def _either(span: Span, one: str, other: str, what: str) -> MeantName:
+    """Advice for two readings, with an edit for each; `what` describes the second."""
     help = f"did you mean `{one}`, or {what}`{other}`?"
     return MeantName(help, suggested=(Edit(span, one), Edit(span, other)))
 

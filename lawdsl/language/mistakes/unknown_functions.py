@@ -58,7 +58,7 @@ def unknown_function(
 
 
 def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice | None:
-    """What is meant by the name of another language; None for a name that is not known."""
+    """Advice on a function as other languages name it; None for an unknown name."""
     function = node.function
     arguments = [print_formula(argument) for argument in node.arguments]
     if function in scope.declaration_spans:
