@@ -202,7 +202,8 @@ FITS: dict[str, Message] = {
         "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
         "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
         "may, the density of the errors at 0, which intervals need, is not known. A profile has no interval of a "
-        "parameter on a bound that depends on other parameters, nor where its search does not converge. A "
+        "parameter on a bound that depends on other parameters, nor where its search does not converge. An end "
+        "beyond which the refits of the other parameters do not converge is open: no value there is rejected. A "
         "profile that a fit has chosen itself is given up where it takes far more evaluations than others do; "
         "intervals are then those of the delta method.",
     ),

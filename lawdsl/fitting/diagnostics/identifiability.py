@@ -121,7 +121,7 @@ def undetermined_directions(
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means no effect
         without_effect = ~(lengths * reach > NO_EFFECT * spread)
-    size = _sizes(problem, theta)
+    size = _sizes(law, problem, theta, lengths, spread)
     left_out = without_effect | excluded
 
     def effects_of(chosen: NDArray[np.bool_]) -> ParameterEffects:
@@ -180,11 +180,28 @@ def undetermined_directions(
     return findings or collinear, unidentifiable.parameters.union(*groups)
 
 
-def _sizes(problem: Problem, theta: Array) -> Array:
-    """The sizes of the parameters, or their distances from the nearest bound, shape (parameters,)."""
+def _sizes(
+    law: PreparedLaw, problem: Problem, theta: Array, lengths: Array, spread: float
+) -> Array:
+    """The sizes of the parameters, or their distances from the nearest bound, shape (parameters,).
+
+    A weight w >= 0 may be 0, or any small number that the rows do not tell from 0: it is determined
+    if they exclude large values. Where the nearest bound belongs to the domain, a parameter has at
+    least the size at which it changes the predictions by as much as they vary.
+
+    Args:
+        law: the law.
+        problem: the objective to be minimised, with its data.
+        theta: the fitted parameters, shape (parameters,).
+        lengths: the norm of the derivative of the predictions with respect to each, of the same shape.
+        spread: the norm of the variation of the measured values.
+    """
     size = np.abs(theta)
-    for i, (_, distance) in _nearest_bounds(problem, theta).items():
+    for i, (side, distance) in _nearest_bounds(problem, theta).items():
         size[i] = max(size[i], distance)
+        closed = ">=" if side == "lower" else "<="
+        if lengths[i] > 0 and any(b.relation == closed for b in law.parameters[i].bounds):
+            size[i] = max(size[i], spread / lengths[i])
     return size
 
 

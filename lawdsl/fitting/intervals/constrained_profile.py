@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.bound_distances import bound_distances
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
+from lawdsl.fitting.intervals.refits import Refit, Refits, refit
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import Transform, Transforms, to_free, to_parameters
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# relative to the loss: a search ends if the predicted decrease is smaller, since an end of an
-# interval need not be exact
-INTERVAL_END_RTOL = 1e-9
 # active sets that are tried: those most similar to that of the fit
 MAX_ACTIVE_SETS = 27
 # active sets from which those tried are selected
@@ -63,12 +59,10 @@ class ConstrainedFit:
     Attributes:
         left_out: the number of active sets that are not tried. The minimum may be on one of them;
             then it is lower than the computed one, and an interval is wider.
-        evaluations: the number of evaluations so far.
     """
 
     def __init__(self, problem: Problem, bounded: Problem, theta: Array) -> None:
         self.problem, self.limits = problem, bounded.transforms
-        self.evaluations = 0
         coupled = [i for i, t in enumerate(self.limits) if t.coupled]
         states = [(None, *_free_on_coupled_bounds(self.limits[i])) for i in coupled]
         total = prod(map(len, states))
@@ -94,7 +88,7 @@ class ConstrainedFit:
             ]
             yield _ActiveSet(replace(self.problem, transforms=Transforms(transforms)), on)
 
-    def minimise(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
+    def minimise(self, free: Array, numbers: NDArray[np.int64], by: Refit = refit) -> Refits:
         """The best feasible points with one unconstrained parameter fixed in each, and the
         objective there.
 
@@ -102,12 +96,13 @@ class ConstrainedFit:
             free: the starts, in unconstrained parameters without the bounds, shape (starts,
                 parameters).
             numbers: the position of the parameter that is fixed in each start, shape (starts,).
+            by: how the others are refitted.
 
         Returns:
-            Parameters, shape (starts, parameters), and objectives, shape (starts,); inf where no
-            feasible point was found.
+            The refits of the starts; the objective is inf where no feasible point was found.
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
+        gains, evaluations = np.full(len(free), np.inf), 0
         settled = np.zeros(len(free), dtype=bool)
         # a minimum without active bounds that satisfies all of them is the minimum
         for active_set in sorted(self.active_sets, key=lambda each: bool(each.on)):
@@ -115,27 +110,26 @@ class ConstrainedFit:
             rows = np.flatnonzero(~np.isin(numbers, list(active_set.on)) & ~settled)
             if not len(rows):
                 continue
-            theta, reached = self._minimise_on(active_set, free[rows], numbers[rows])
+            theta, reached = self._minimise_on(active_set, free[rows], numbers[rows], by)
+            evaluations += reached.evaluations
             is_feasible = [
                 satisfies_coupled_bounds(self.limits, point, int(j))
                 for point, j in zip(theta, numbers[rows], strict=True)
             ]
-            better = np.array(is_feasible) & (reached < losses[rows])
+            better = np.array(is_feasible) & (reached.losses < losses[rows])
             if not active_set.on:
-                settled[rows] = np.array(is_feasible) & np.isfinite(reached)
+                settled[rows] = np.array(is_feasible) & np.isfinite(reached.losses)
             improved = rows[better]
-            best[improved], losses[improved] = (
-                to_free(self.problem.transforms, theta[better]),
-                reached[better],
-            )
+            best[improved] = to_free(self.problem.transforms, theta[better])
+            losses[improved], gains[improved] = reached.losses[better], reached.gains[better]
             # the mapping there and back rounds, but the fixed parameter must not change
             best[improved, numbers[improved]] = free[improved, numbers[improved]]
-        return best, losses
+        return Refits(best, losses, gains, evaluations)
 
     def _minimise_on(
-        self, active_set: _ActiveSet, free: Array, numbers: NDArray[np.int64]
-    ) -> tuple[Array, Array]:
-        """The best parameters of one active set, and the objective there."""
+        self, active_set: _ActiveSet, free: Array, numbers: NDArray[np.int64], by: Refit
+    ) -> tuple[Array, Refits]:
+        """The best parameters of one active set, and the refits that reach them."""
         theta = to_parameters(self.problem.transforms, free)
         start = to_free(active_set.problem.transforms, theta)
         fixed = np.zeros(free.shape, dtype=bool)
@@ -143,11 +137,8 @@ class ConstrainedFit:
         start[rows, numbers], fixed[rows, numbers] = free[rows, numbers], True
         for i, u in active_set.on.items():
             start[:, i], fixed[:, i] = u, True
-        reached, losses, _, steps = newton_batch(
-            project(active_set.problem), start, fixed, rtol=INTERVAL_END_RTOL
-        )
-        self.evaluations += int(np.sum(steps))
-        return to_parameters(active_set.problem.transforms, reached), losses
+        reached = by(active_set.problem, start, fixed)
+        return to_parameters(active_set.problem.transforms, reached.free), reached
 
 
 def _are_on_coupled_bounds(limits: Transforms, theta: Array) -> list[bool]:

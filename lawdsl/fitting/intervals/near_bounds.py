@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
-from lawdsl.fitting.intervals.constrained_profile import INTERVAL_END_RTOL
 from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.intervals.refits import refit
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import Limit, to_free, without_coupled_limits
 
 Array = NDArray[np.float64]
@@ -141,5 +139,5 @@ def _rise_on_bound(
     starts[:, number] = end
     fixed = np.zeros(starts.shape, dtype=bool)
     fixed[:, number] = True
-    losses = newton_batch(project(relaxed), starts, fixed, rtol=INTERVAL_END_RTOL)[1]
+    losses = refit(relaxed, starts, fixed).losses
     return float(np.min(losses) - relaxed.losses(fit[None])[0])

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import f_cdf
-from lawdsl.fitting.intervals.constrained_profile import INTERVAL_END_RTOL, ConstrainedFit
+from lawdsl.fitting.intervals.constrained_profile import ConstrainedFit
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.refits import refit
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
@@ -120,11 +121,10 @@ def least_objectives(fit: ProfiledFit, numbers: tuple[int, ...], free: Array) ->
     starts[:, list(numbers)] = free
     if len(numbers) == 1 and any(t.coupled for t in fit.bounded.transforms):
         search = ConstrainedFit(fit.problem, fit.bounded, fit.theta)
-        return search.minimise(starts, np.full(len(free), numbers[0]))[1]
+        return search.minimise(starts, np.full(len(free), numbers[0])).losses
     fixed = np.zeros(starts.shape, dtype=bool)
     fixed[:, list(numbers)] = True
-    losses = newton_batch(project(fit.problem), starts, fixed, rtol=INTERVAL_END_RTOL)[1]
-    return np.asarray(losses)
+    return refit(fit.problem, starts, fixed).losses
 
 
 def moved_to_minimum(problem: Problem, theta: Array) -> Problem:

@@ -51,6 +51,7 @@ def exact_trust_region(
     start: Array,
     limit: int = MAX_STEPS,
     rtol: float = NEWTON_CONVERGENCE_RTOL,
+    fixed: Mask | None = None,
 ) -> Solution:
     """Search for a minimum from one point.
 
@@ -59,13 +60,14 @@ def exact_trust_region(
         start: unconstrained parameters, shape (parameters,).
         limit: the largest number of steps.
         rtol: the predicted decrease at which the search ends, relative to the objective.
+        fixed: the mask of unconstrained parameters that are not changed, shape (parameters,).
 
     Returns:
         The solution; it is converged where the decrease that the quadratic model predicts is one of
         rounding, or below `rtol`.
     """
     with np.errstate(all="ignore"):
-        search = _Search(projected, start, rtol)
+        search = _Search(projected, start, rtol, fixed)
         while search.evaluations < limit and search.step():
             pass
     return Solution(
@@ -80,8 +82,11 @@ def exact_trust_region(
 class _Search:
     """A point, its quadratic model, and the radius in which the model is used."""
 
-    def __init__(self, projected: ProjectedProblem, start: Array, rtol: float) -> None:
+    def __init__(
+        self, projected: ProjectedProblem, start: Array, rtol: float, fixed: Mask | None = None
+    ) -> None:
         self.projected, self.problem, self.rtol = projected, projected.problem, rtol
+        self.fixed = None if fixed is None else fixed[None]
         self.longest = longest_steps(projected.problem)
         self.point = self._at(start)
         self.radius, self.converged, self.evaluations = np.inf, False, 1
@@ -100,7 +105,7 @@ class _Search:
             previous: the residual state at the previous point.
         """
         return self.projected.by_minimisation(
-            free[None], None, self.problem.objective, np.zeros(1), previous=previous
+            free[None], self.fixed, self.problem.objective, np.zeros(1), previous=previous
         )
 
     def _expand(self) -> None:
