@@ -463,12 +463,19 @@ def _check_call(
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
-            help = f"give it {count}"
+            help, edits = f"give it {count}", ()
             parts = [*node.arguments, *(v for name, v in node.keywords if name == "base")]
             if function == "log" and len(parts) == 2:
                 of, base = map(print_formula, parts)
-                help = f"write `log10({of})`" if base == "10" else f"write `log({of})/log({base})`"
-            scope.report("L0305", f"`{function}` takes {count}", node.span, help)
+                written = f"log10({of})" if base == "10" else f"log({of})/log({base})"
+                help = f"write `{written}`"
+                # some languages write the base first
+                certain = isinstance(parts[1], tree.Number) and not isinstance(
+                    parts[0], tree.Number
+                )
+                bracketed = written if base == "10" else f"({written})"
+                edits = (Edit(node.span, bracketed),) if certain else ()
+            scope.report("L0305", f"`{function}` takes {count}", node.span, help, edits=edits)
 
 
 def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaContext) -> None:

@@ -258,6 +258,38 @@ def intended_statement(word: str, section: str) -> str | None:
     return nearest(word, (*own, *SECTIONS)) or nearest(word, (*STATEMENTS, *LEADING))
 
 
+def misspelt_statement(word: str, section: str) -> str | None:
+    """The one statement whose keyword a word misspells: `variabel`, `Parameter`; None for other words.
+
+    The word differs from it by one insertion, deletion, substitution or swap of neighbours, or by two
+    where the keyword has more than five letters, and no other keyword is as near.
+    """
+    if any(word.lower() in words.split() for words, *_ in INTENDED_STATEMENTS):
+        return None
+    own = [w for w in (*statements_of(section), *SECTIONS) if " " not in w]
+    distances = sorted((_distance(word.lower(), w.lower()), w) for w in own)
+    (nearest_one, keyword), second = distances[0], distances[1][0]
+    near = nearest_one <= (2 if len(keyword) > 5 else 1) and len(keyword) > 3
+    return keyword if near and nearest_one < second else None
+
+
+def _distance(one: str, other: str) -> int:
+    """The number of edits of letters and swaps of neighbours between two words: the restricted
+    Damerau-Levenshtein distance (Damerau (1964), doi:10.1145/363958.363994)."""
+    if abs(len(one) - len(other)) > 2:
+        return 3  # it is not needed exactly
+    rows = [list(range(len(other) + 1))]
+    for i, a_letter in enumerate(one, start=1):
+        row = [i]
+        for j, letter in enumerate(other, start=1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a_letter != letter))
+            if i > 1 and j > 1 and a_letter == other[j - 2] and one[i - 2] == letter:
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
+
+
 def a(kind: str) -> str:
     """The name of a kind with its article: `an index`."""
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"

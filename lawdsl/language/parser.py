@@ -247,7 +247,6 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
     end = max(span_of(tokens).end, *(edit.span.end for edit in edits))
     text = source.text[start:end]
     moved = [Edit(Span(e.span.start - start, e.span.end - start), e.text) for e in edits]
-    head = "" if section_of_text(source.text) == "law" else f"{section_of_text(source.text)} x\n"
     reached = -1
     # a long line has its first mistake corrected, not many
     rounds = min(MAX_MISTAKES_IN_LINE, max(1, MAX_WORDS_READ_AGAIN // len(tokens)))
@@ -259,8 +258,9 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
         token, line, accepted = failed
         if token is None:
             return None
-        # the section decides about some advice
-        message = syntax_errors.unexpected(token, accepted, line, Text("", text + "\n" + head))
+        # the section and the declared names decide about some advice
+        whole = Text("", f"{text}\n{source.text}")
+        message = syntax_errors.unexpected(token, accepted, line, whole)
         place = token.start_pos if token.type != "$END" else len(text)
         if not message.edits or (place or 0) <= reached:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,12 +13,22 @@ from lark import Token
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, UNITS, known
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
+from lawdsl.language.keywords import KEYWORDS, TRENDS
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.loose_words import joined
 from lawdsl.language.mistakes.unquoted_values import text_in_condition
 
 Explanation = tuple[Any, ...]
-"""Code, message, help, the tokens to point at, and the edits that do what the help says."""
+"""Code, message, help, the tokens to point at, and the edits that do what the help says; where it asks,
+a `Reading` for each answer."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The edit for what a line may mean, which a person chooses."""
+
+    edit: Edit
+
 
 MAGNITUDES = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12, "bn": 9, "mn": 6}
 WITH_NUMBERS = ("variable", "parameter", "given", "choose", "setting", "fix", "start", "step")
@@ -53,17 +64,27 @@ def closing_bracket(line: Sequence[Token], position: int) -> Token | None:
     return None
 
 
-def second_claim(p: ParseFailure) -> tuple[Edit, ...]:
-    """The edit that makes two claims of `0 < L < 10`; none where more than formulas stand there."""
+def two_claims(p: ParseFailure) -> tuple[str, tuple[Edit, ...]]:
+    """The claims that `0 < L <= 10 for N > 1` makes, as advice and as an edit.
+
+    Args:
+        p: the state of the parser, at the second relation.
+    """
     relations = [i for i, word in enumerate(p.line) if word.type == "RELATION"]
-    if len(relations) != 2 or any(str(word) in KEYWORDS for word in p.line[1:]):
-        return ()
-    middle = p.line[relations[0] + 1 : relations[1]]
-    if not middle:
-        return ()
-    again = " ".join(str(word) for word in middle)
-    place = Span(span_of(middle[-1]).end, span_of(middle[-1]).end)
-    return (Edit(place, f"\nrequire {again}"),)
+    behind = p.line[p.position :]
+    until = next(
+        (p.position + i for i, word in enumerate(behind) if word.value == "for"), len(p.line)
+    )
+    first = next(i for i in relations if i < p.position)
+    middle, premise = p.line[first + 1 : p.position], p.line[until:]
+    made = [i for i in relations if i < until]
+    formulas = not any(word.value in KEYWORDS or word.type == "STRING" for word in p.line[1:until])
+    if len(made) != 2 or not middle or not formulas:
+        return "write a claim a line: `require 0 < L`, `require L < 10`", ()
+    texts = [p.line[1 : p.position], p.line[first + 1 : until]]
+    claims = [f"require {joined([*text, *premise])}" for text in texts]
+    edit = replacing(p.line, "\n".join(claims))
+    return f"write a claim a line: `{claims[0]}`, `{claims[1]}`", (edit,)
 
 
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
@@ -95,15 +116,32 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
     d, slash, below = p.line[p.position - 3 : p.position]
     if d.value != "d" or slash.value != "/" or not DIFFERENTIAL.fullmatch(str(below)):
         return None
-    written = f"∂{p.token}/∂{below[1:]}"
-    words = (d, p.token)
+    end = p.position + 1  # behind the subscripts and the arguments of the output
+    subscripts = ""
+    if p.after is not None and p.after.value == "[":
+        closing = closing_bracket(p.line, end)
+        behind = end if closing is None else p.line.index(closing, end) + 1
+        subscripts, end = "".join(map(str, p.line[end:behind])), behind
+    arguments = _listed_names(p.line, end)
+    called = end < len(p.line) and p.line[end].value == "("
+    written = f"∂{p.token}{subscripts}/∂{below[1:]}"
+    words = (d, p.line[end + arguments - 1])
     return (
         "L0203",
         f"a derivative is written `{written}`",
-        f"write `{written}`, or `diff({p.token}, {below[1:]})`",
+        f"write `{written}`, or `diff({p.token}{subscripts}, {below[1:]})`",
         words,
-        replacing(words, written),
+        *(() if called and not arguments else (replacing(words, written),)),
     )
+
+
+def _listed_names(line: Sequence[Token], start: int) -> int:
+    """How many tokens `(N, D)` has at a position of a line; 0 for anything else."""
+    names = [str(word) for word in line[start:]]
+    if not names or names[0] != "(" or ")" not in names:
+        return 0
+    listed = names[: names.index(")") + 1]
+    return len(listed) if re.fullmatch(r"\(\w+(,\w+)*\)", "".join(listed)) else 0
 
 
 def _conditional(p: ParseFailure) -> Explanation | None:
@@ -379,6 +417,14 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     written, words = "", [p.token]
     if fraction and not adjacent and p.token.value == ".":
         written, words = f"0.{after}", [p.token, *p.line[p.position + 1 : p.position + 2]]
+    elif adjacent and "." in str(before):
+        message = "a number has one decimal point"
+        factor = after is not None and (after.type == "NAME" or after.value == "(")
+        if not factor or after is None or p.token.value != ".":
+            return "L0201", message, "leave the second one out", (p.token,)
+        words = [p.line[p.position - 1], p.token, after]
+        reading = Reading(replacing(words, f"{before}*{after}"))
+        return "L0201", message, f"did you mean `{before}*{after}`?", (p.token,), reading
     elif adjacent and not fraction:
         written = f"{before}.0"
         words = list(p.line[p.position - 1 : p.position + 1])
@@ -393,45 +439,6 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     edits: tuple[Edit, ...] = (replacing(words, written),) if written else ()
     help = f"write `{written}`" if written else "write numbers as 0.5 or 1.0"
     return "L0201", "digits stand on both sides of a decimal point", help, (p.token,), *edits
-
-
-def function_without_brackets(p: ParseFailure) -> Explanation | None:
-    """A call with other brackets than `(`, or with none: `log N`, `exp[-x]`, `Log[N]`.
-
-    Args:
-        p: the state of the parser.
-    """
-    before = p.before
-    begins = p.token.type in ("NAME", "NUMBER", "DEL")
-    name = function_named(str(before)) if before is not None else None
-    if begins and before is not None and name in FUNCTIONS:
-        parts = [p.token]
-        if p.after is not None and p.after.value == "[":
-            closing = closing_bracket(p.line, p.position + 1)
-            parts += [] if closing is None else [closing]
-        argument = "".join(str(w) for w in p.line[p.position : p.line.index(parts[-1]) + 1])
-        edit = replacing((before, parts[-1]), f"{name}({argument})")
-        message = f"the argument of `{before}` stands in round brackets"
-        return "L0203", message, f"write `{name}({argument})`", (before, p.token), edit
-    bracket = p.bracket
-    if bracket is None or bracket.value != "[":
-        return None
-    position = next(i for i, word in enumerate(p.line) if word is bracket)
-    function = p.line[position - 1]
-    if function.value in ("Limit", "limit", "lim"):
-        help = "write `L -> E as N -> oo`"
-        return "L0201", f"a limit has no `{function}`", help, (function,)
-    name = function_named(str(function))
-    if name is None:
-        return None
-    closing = closing_bracket(p.line, position)
-    edits: tuple[Edit, ...] = (
-        ()
-        if closing is None
-        else (replacing((function, bracket), f"{name}("), replacing((closing,), ")"))
-    )
-    message = f"the arguments of `{function}` stand in round brackets"
-    return "L0201", message, f"write `{name}(…)`", (function, bracket), *edits
 
 
 def _comment(p: ParseFailure) -> Explanation | None:
@@ -482,6 +489,5 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _preposition,
     _lambda,
     _keyword_in_formula,
-    function_without_brackets,
 )
 """Tried before it is said that an operator is missing, the specific before the general."""

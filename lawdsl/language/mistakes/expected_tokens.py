@@ -38,7 +38,8 @@ class ParseFailure:
 
     `token` is the unexpected token (`$END`: the line ends) and `line[position]` in its line;
     `accepted` are the terminals that could have stood in its place, `section` is the kind of the
-    file: law, question or pipeline, and `has_header` says whether a line of it names that.
+    file: law, question or pipeline, and `has_header` says whether a line of it names that; `source` is
+    the text of the file.
     """
 
     token: Token
@@ -47,6 +48,7 @@ class ParseFailure:
     accepted: Mapping[str, str]
     section: str = "law"
     has_header: bool = False
+    source: str = ""
 
     @property
     def statement(self) -> str:

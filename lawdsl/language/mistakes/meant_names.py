@@ -97,7 +97,8 @@ def _joined(text: str, span: Span, name: str, symbols: Mapping[str, Symbol]) -> 
         power = _bracketed(power, inner and len(parts) > 2)
         return _either(span, power, _bracketed(product, inner), "the product ")
     product = _bracketed(product, inner)
-    return MeantName(f"write `{product}` for a product", (Edit(span, product),))
+    help = f"did you mean the product `{product}`?"
+    return MeantName(help, suggested=(Edit(span, product),))
 
 
 def _either(span: Span, one: str, other: str, what: str) -> MeantName:

@@ -49,7 +49,7 @@ FORMS = {
     "setting": 'setting NAME = NUMBER [unit U] ["text"]`, such as `setting {name} = 1',
     "index": "index NAME over SET`, such as `index {name} over {{web, code}}",
     "fix": "fix NAME = NUMBER, …`, such as `fix {name} = 1",
-    "tie": "tie NAME = FORMULA`, such as `tie {name} = 2*alpha",
+    "tie": "tie NAME = FORMULA`, such as `tie {name} = 2*{other}",
     "measure": "measure NAME[d] = L(step = 1000)`, such as `measure {name}[d] = L(step = 1000)",
     "identify": "identify FORMULA = FORMULA`, such as `identify {name} = 0",
     "start": "start NAME, … in {{NUMBER, …}}`, such as `start {name} in {{1, 10, 100}}",
@@ -96,14 +96,16 @@ def advised(
         span = span_of(stray)
         return replace(diagnostic, code="L0201", message=message, span=span, help=help, edits=())
     if stray is not None:
-        form = FORMS.get(str(tokens[0]), "").format(name=_name(tokens))
+        form = _form(tokens, source)
         help = f"the form is `{form}`" if form else f"leave `{stray}` out"
         return replace(diagnostic, message=f"unexpected `{stray}`", help=help, edits=())
+    if diagnostic.suggested:  # it asks what is meant
+        return diagnostic
     if corrected is None and help.startswith("expected") and str(tokens[0]) not in FORMS:
         corrected = next(_without_a_sign(diagnostic, tokens, parses), None)
     unfinished = help.endswith("must follow") and len(tokens) <= 2
     if unfinished and str(tokens[0]) in FORMS:
-        form = FORMS[str(tokens[0])].format(name=_name(tokens))
+        form = _form(tokens, source)
         return replace(diagnostic, help=f"the form is `{form}`")
     generic = help.startswith("expected") or help == "choose another name" or astray
     if _of_the_line(help, tokens, corrected or "") and not generic:
@@ -114,9 +116,20 @@ def advised(
     # what is missing in empty brackets says more than the form of the whole statement
     empty = any(a == "(" and b == ")" for a, b in pairwise(map(str, tokens)))
     if help.startswith("expected") and str(tokens[0]) in FORMS and not empty:
-        form = FORMS[str(tokens[0])].format(name=_name(tokens))
+        form = _form(tokens, source)
         return replace(diagnostic, help=f"the form is `{form}`")
     return diagnostic
+
+
+def _form(tokens: Sequence[Token], source: Text) -> str:
+    """The form of a statement, with names of its line and of the file; empty for an unknown one."""
+    name = _name(tokens)
+    parameters = re.findall(
+        r"^[ \t]*parameter[ \t]+([A-Za-z_]\w*(?:,[ \t]*\w+)*)", source.text, re.M
+    )
+    others = [other for listed in parameters for other in re.split(r",\s*", listed)]
+    other = next((other for other in (*others, "alpha", "beta") if other != name), "beta")
+    return FORMS.get(str(tokens[0]), "").format(name=name, other=other)
 
 
 def _described(tokens: Sequence[Token], source: Text) -> str | None:

@@ -12,16 +12,15 @@ from lawdsl.language.ast_builder import span_of
 from lawdsl.language.foreign.spellings import (
     FOREIGN_RULES,
     Explanation,
+    Reading,
     closing_bracket,
-    function_without_brackets,
     replacing,
-    second_claim,
+    two_claims,
 )
 from lawdsl.language.keywords import (
     DEFINING,
     INSTEAD,
     KEYWORDS,
-    ORDERS,
     PIECEWISE,
     PLACED,
     SECTIONS,
@@ -29,12 +28,19 @@ from lawdsl.language.keywords import (
     function_named,
     has_header,
     intended_statement,
+    misspelt_statement,
     nearest,
     section_of_text,
     statements_of,
 )
 from lawdsl.language.mistakes.declaration_errors import DECLARATION_RULES
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.omitted_signs import (
+    function_without_brackets,
+    operator_missing,
+    superscript,
+    two_slashes,
+)
 from lawdsl.language.mistakes.piecewise_errors import equality_in_condition, piecewise
 from lawdsl.language.mistakes.punctuation_errors import PUNCTUATION_RULES, relation_spelling
 from lawdsl.language.mistakes.statement_errors import STATEMENT_RULES
@@ -54,16 +60,19 @@ def unexpected(
     ended = token.type == "$END"
     position = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
     section, named = section_of_text(source.text), has_header(source.text)
-    stop = ParseFailure(token, line, position, accepted, section, named)
+    stop = ParseFailure(token, line, position, accepted, section, named, source.text)
     code, message, help, words, *edits = next(
         explanation for rule in RULES if (explanation := rule(stop))
     )
-    return Diagnostic(
-        code, message, text=source, span=span_of(words), help=help, edits=tuple(edits)
-    )
+    made = tuple(edit for edit in edits if isinstance(edit, Edit))
+    asked = tuple(reading.edit for reading in edits if isinstance(reading, Reading))
+    span = span_of(tuple(words))
+    return Diagnostic(code, message, text=source, span=span, help=help, edits=made, suggested=asked)
 
 
 DECLARED = ("variable", "parameter", "given", "choose")
+DATA = ("data", "dataset", "table", "input")
+"""Words by which other languages name a file of measurements."""
 HEADERS = (
     "class",
     "library",
@@ -82,26 +91,12 @@ def _doubled(p: ParseFailure) -> Explanation | None:
     for sign, code, message, written in (
         ("*", "L0204", "powers are written with `^`", "^"),
         ("=", "L0209", "equality is written with one `=`", "="),
-        ("/", "L0212", "`//` is not a comment", "#"),
     ):
         if sign == "=" and p.statement == "require":
             continue
         if pair := p.both(sign):
-            help = (
-                "begin comments with `#`" if sign == "/" else f"write `{written}` for `{sign * 2}`"
-            )
+            help = f"write `{written}` for `{sign * 2}`"
             return code, message, help, pair, replacing(pair, written)
-    return None
-
-
-def _superscript(p: ParseFailure) -> Explanation | None:
-    if p.before is not None and p.before.value == "d":
-        return None  # d²L/dN²
-    if p.token.type == "ORDER" and p.before is not None:
-        written = f"^{ORDERS.get(p.token.value, 2)}"
-        help = f"write `{written}` for `{p.token}`"
-        edit = replacing((p.token,), written)
-        return "L0204", "powers are written with `^`", help, (p.token,), edit
     return None
 
 
@@ -151,8 +146,7 @@ def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation
         return "L0205", message, help, (first,)
     if p.token.value == ":" and intended_statement(str(first), p.section):
         stated = intended_statement(str(first), p.section) or ""
-        edit = replacing((first, p.token), stated)
-        return "L0205", message, f"did you mean `{stated}`, without a colon?", (first,), edit
+        return _likely_statement(str(first), message, stated, (first, p.token), p.section)
     if first.value in DEFINING and p.section == "law":
         return "L0205", message, "write the law as `L = E + A/N^alpha`", (first,)
     operator = p.token.value in ("+", "-", "*", "/", "^", ")", ",")
@@ -175,8 +169,23 @@ def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation
     if meant is None or (meant in SECTIONS and p.has_header):
         known = disjunction(statements_of(p.section))
         return "L0205", message, f"begin with {known}{_or_formula(p)}", (first,)
-    edit = replacing((first,), meant)
-    return "L0205", message, f"did you mean `{meant}`?", (first,), edit
+    if first.value in DATA and p.token.type == "STRING":
+        help = "a law names no table: a fit does, `lawdsl fit my_law.law runs.csv`"
+        return "L0205", message, help, (first,)
+    return _likely_statement(str(first), message, meant, (first,), p.section)
+
+
+def _likely_statement(
+    word: str, message: str, meant: str, replaced: Sequence[Token], section: str
+) -> Explanation:
+    """The message for a word that stands for a statement: a fact for a misspelt keyword, else a question."""
+    edit = replacing(replaced, meant)
+    colon = len(replaced) > 1
+    if misspelt_statement(word, section) == meant:
+        help = f"write `{meant}`" + (", without a colon" if colon else "")
+        return "L0205", message, help, replaced[:1], edit
+    help = f"did you mean `{meant}`" + (", without a colon?" if colon else "?")
+    return "L0205", message, help, replaced[:1], Reading(edit)
 
 
 def _or_formula(p: ParseFailure) -> str:
@@ -222,7 +231,8 @@ def _interval(p: ParseFailure) -> Explanation | None:
         message, help = "an interval begins with a bracket", "write it as `x in [0, 1]`"
         if p.token.type == "NAME" and nearest(str(p.token), ("simplex",)):
             message, help = f"unexpected `{p.token}`", "did you mean `simplex`?"
-            return "L0201", message, help, (p.token,), replacing((p.token,), "simplex")
+            reading = Reading(replacing((p.token,), "simplex"))
+            return "L0201", message, help, (p.token,), reading
         return "L0201", message, help, (p.token,)
     if "LBRACE" in p.accepted:
         message, help = "a grid stands in braces", "write it as `in {-1, 0, ..., 5}`"
@@ -234,8 +244,8 @@ def _second_relation(p: ParseFailure) -> Explanation | None:
     relation = p.token.type == "RELATION" or p.token.value == "="
     if relation and any(word.type == "RELATION" for word in p.line[: p.position]):
         if p.line[0].value == "require" and p.token.value != "=":
-            help = "write a claim a line: `require 0 < L`, `require L < 10`"
-            return "L0201", "a claim makes one comparison", help, (p.token,), *second_claim(p)
+            help, edits = two_claims(p)
+            return "L0201", "a claim makes one comparison", help, (p.token,), *edits
         if p.line[0].value == "subject" and p.bracket is None:
             help = "write them one after the other: `0 < x, x < 1`"
             return "L0201", "a constraint makes one comparison", help, (p.token,)
@@ -259,8 +269,8 @@ def _mistyped_word(p: ParseFailure) -> Explanation | None:
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
         message = f"unexpected `{p.token}`"
-        edit = replacing((p.token,), alike)
-        return "L0201", message, f"did you mean `{alike}`?", (p.token,), edit
+        reading = Reading(replacing((p.token,), alike))
+        return "L0201", message, f"did you mean `{alike}`?", (p.token,), reading
     return None
 
 
@@ -277,11 +287,27 @@ def _conjunction(p: ParseFailure) -> Explanation | None:
     separated = "COMMA" in p.accepted or "for" in p.line[: p.position]
     if p.line[0].value == "require" and not separated:
         help = "write a claim a line: `require L > 0`, `require L < 10`"
+        if _compared_on_both_sides(p):
+            place = Span(span_of(p.line[p.position - 1]).end, span_of(p.line[p.position + 1]).start)
+            edit = Edit(place, "\nrequire ")
+            return "L0201", f"unexpected `{word}`", help, (p.token,), edit
         return "L0201", f"unexpected `{word}`", help, (p.token,)
     edits: tuple[Edit, ...] = (
         (Edit(Span(span_of(p.before).end, span_of(p.token).end), ","),) if separated else ()
     )
     return "L0201", f"unexpected `{word}`", "separate conditions by a comma", (p.token,), *edits
+
+
+def _compared_on_both_sides(p: ParseFailure) -> bool:
+    """Whether `and` stands between claims that are comparisons, with no condition that both may have."""
+    parts: list[list[Token]] = [[]]
+    for word in p.line[1:]:
+        if word.value in ("and", "&"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    compared = all(sum(word.type == "RELATION" for word in part) == 1 for part in parts)
+    return compared and not any(str(word) in KEYWORDS for word in p.line[1:] if word != "and")
 
 
 def _comma_missing(p: ParseFailure) -> Explanation | None:
@@ -416,20 +442,13 @@ def _reading(p: ParseFailure) -> Explanation | None:
     return None
 
 
-def _operator_missing(p: ParseFailure) -> Explanation | None:
-    begins = p.token.type in ("NAME", "NUMBER", "DEL") or p.token.value == "("
+def _comma_between_names(p: ParseFailure) -> Explanation | None:
+    """`parameter A > 0 B > 0`"""
     bounded = p.after is not None and p.after.type == "RELATION"
     if p.statement in DECLARED and p.token.type == "NAME" and bounded and p.before is not None:
         message = f"a comma is missing between `{p.before}` and `{p.token}`"
         edit = Edit(Span(span_of(p.before).end, span_of(p.before).end), ",")
         return "L0203", message, f"write `{p.before}, {p.token}`", (p.before, p.token), edit
-    if begins and p.before is not None and "STAR" in p.accepted:
-        message = f"an operator is missing between `{p.before}` and `{p.token}`"
-        help = f"write `{p.before}*{p.token}` for a product"
-        if p.before.value == ")":
-            help = "write `*` between them for a product"
-        edit = Edit(Span(span_of(p.before).end, span_of(p.token).start), "*")
-        return "L0203", message, help, (p.before, p.token), edit
     return None
 
 
@@ -469,7 +488,8 @@ def _any(p: ParseFailure) -> Explanation:
 RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     equality_in_condition,
     _doubled,
-    _superscript,
+    two_slashes,
+    superscript,
     _order_of_derivative,
     _no_statement,
     piecewise,
@@ -494,7 +514,8 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _conjunction,
     _comma_missing,
     _reading,
-    _operator_missing,
+    _comma_between_names,
+    operator_missing,
     _other_bracket,
     _any,
 )
