@@ -54,8 +54,11 @@ def selects_some(
             scope.report("L0314", message, span, help)
             return False
         if index_set.labels is not None:
-            message = f"`{subscript}` is none of {index_set.over}: {abridged(index_set.labels, MOST_LABELS)}"
-            place = scope.within(span, subscript, last=True)
+            labels = abridged(index_set.labels, MOST_LABELS)
+            listed = index_set.over if index_set.listed else f"{index_set.over}: {labels}"
+            message = f"`{subscript}` is none of {listed}"
+            end = scope.text.text.find("]", span.end) + 1  # the subscripts stand behind the name
+            place = scope.within(Span(span.start, end) if end else span, subscript)
             help = f"write `{symbol.text}` for all of them"
             scope.unknown_word("L0315", message, place, subscript, index_set.labels, help)
             return False

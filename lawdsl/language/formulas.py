@@ -14,7 +14,7 @@ from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.foreign.functions import PRODUCTS
 from lawdsl.language.foreign.units import advice_on, prefix_of, spelled_out
 from lawdsl.language.label_texts import with_subscripts
-from lawdsl.language.mistakes.unknown_functions import unknown_function
+from lawdsl.language.mistakes.unknown_functions import unknown_function, with_base
 from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
@@ -463,18 +463,7 @@ def _check_call(
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
-            help, edits = f"give it {count}", ()
-            parts = [*node.arguments, *(v for name, v in node.keywords if name == "base")]
-            if function == "log" and len(parts) == 2:
-                of, base = map(print_formula, parts)
-                written = f"log10({of})" if base == "10" else f"log({of})/log({base})"
-                help = f"write `{written}`"
-                # some languages write the base first
-                certain = isinstance(parts[1], tree.Number) and not isinstance(
-                    parts[0], tree.Number
-                )
-                bracketed = written if base == "10" else f"({written})"
-                edits = (Edit(node.span, bracketed),) if certain else ()
+            help, edits = with_base(node) or (f"give it {count}", ())
             scope.report("L0305", f"`{function}` takes {count}", node.span, help, edits=edits)
 
 

@@ -264,13 +264,18 @@ def misspelt_statement(word: str, section: str) -> str | None:
     The word differs from it by one insertion, deletion, substitution or swap of neighbours, or by two
     where the keyword has more than five letters, and no other keyword is as near.
     """
-    if any(word.lower() in words.split() for words, *_ in INTENDED_STATEMENTS):
-        return None
     own = [w for w in (*statements_of(section), *SECTIONS) if " " not in w]
-    distances = sorted((_distance(word.lower(), w.lower()), w) for w in own)
-    (nearest_one, keyword), second = distances[0], distances[1][0]
-    near = nearest_one <= (2 if len(keyword) > 5 else 1) and len(keyword) > 3
-    return keyword if near and nearest_one < second else None
+    if word.lower() in own:
+        return word.lower()
+    meanings = [
+        m[SECTIONS.index(section)]
+        for words, *m in INTENDED_STATEMENTS
+        if word.lower() in words.split()
+    ]
+    distances = sorted((_distance(word.lower(), w), w) for w in own)
+    (least, keyword), second = distances[0], distances[1][0]
+    near = least <= (2 if len(keyword) > 5 else 1) and len(keyword) > 3
+    return keyword if near and least < second and meanings in ([], [keyword]) else None
 
 
 def _distance(one: str, other: str) -> int:

@@ -40,7 +40,11 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         named = _named_parameter(statement.objective)
         if named is not None:
             message, span = f"`{named}` is given by its place", scope.within(statement.span, named)
-        scope.report("L0404", message, span or statement.span, help)
+        near = _misspelt_loss(statement.objective)
+        if near is not None and near[0].lower() != near[1]:
+            help = f"did you mean `{near[1]}`?"
+        suggested = scope.instead(statement.span, *near) if near is not None else ()
+        scope.report("L0404", message, span or statement.span, help, suggested=suggested)
     elif objective.choice is not None and not _can_be_chosen(
         scope, objective.choice, statement.span
     ):
@@ -55,6 +59,19 @@ MEANT = {
     "quantile": "pinball tilted check expectile quantile_loss".split(),
 }
 """Losses of the language -> what they, or their like, are called elsewhere."""
+
+
+def _misspelt_loss(formula: Formula) -> tuple[str, str] | None:
+    """The function of an objective, and the loss whose name it misspells; None for other names."""
+    if not isinstance(formula, tree.Call) or formula.function in LOSSES:
+        return None
+    elsewhere = [name for names in MEANT.values() for name in names]
+    meant = keywords.nearest(formula.function, LOSSES)
+    return (
+        None
+        if meant is None or formula.function.lower() in elsewhere
+        else (formula.function, meant)
+    )
 
 
 def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:

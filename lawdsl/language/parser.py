@@ -262,6 +262,8 @@ def _corrected(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> 
         whole = Text("", f"{text}\n{source.text}")
         message = syntax_errors.unexpected(token, accepted, line, whole)
         place = token.start_pos if token.type != "$END" else len(text)
+        if message.suggested and (place or 0) > reached:
+            return text  # what follows is asked about once this is corrected
         if not message.edits or (place or 0) <= reached:
             return None
         reached, moved = place or 0, list(message.edits)

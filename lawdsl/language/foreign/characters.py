@@ -33,6 +33,8 @@ OPERATOR = re.compile(r"%[^%\s]{1,3}%|%%")
 PERCENTAGE = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?)[ ]?%")
 STRING_OR_COMMENT = re.compile(r'"[^"]*"|#.*')
 SIMPLE = re.compile(r"[A-Za-z_]\w*")
+PLAIN = re.compile(r"[A-Za-z_]\w*|[0-9]+")
+FACTOR = re.compile(r"\s*\^|[ \t]*[\w(]")
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def spelled(line: str, at: int) -> Remedy | None:
         word = SIMPLE.match(line, at + 1)
         written = ((at, word.end(), f"sqrt({word[0]})"),) if word else ((at, at + 1, "sqrt"),)
         bracket = line[at + 1 : at + 2] == "("
-        return Remedy("roots are written sqrt(x)", written if word or bracket else (), at + 1)
+        certain = bracket or (word and not FACTOR.match(line, word.end()))  # √N D
+        return Remedy("roots are written sqrt(x)", written if certain else (), at + 1)
     if char == "?" and ":" in line[at:]:
         return Remedy(
             "formulas have no `?`: write `if r > 0.1 then A else B`",
@@ -118,6 +121,31 @@ def _percent(line: str, at: int) -> Remedy:
     return Remedy(f"numbers have no percent sign: write `{written}`", shares, len(line))
 
 
+def _quotient(fraction: re.Match[str]) -> str:
+    """A fraction as a quotient, in brackets where it stands beside a factor or has an exponent."""
+    above, below = (
+        part if PLAIN.fullmatch(part.lstrip("\\")) else f"({part})" for part in fraction.groups()
+    )
+    line = fraction.string
+    before, behind = line[: fraction.start()].rstrip(), line[fraction.end() :].lstrip()[:1]
+    begins = before[-1:] in ("", *"+-*=<>(,{") and not re.search(r"[\^/*]\s*[-+]$", before)
+    # \log is the name of a function, B one of a factor
+    factor = re.search(r"(?<![\w\\])\w+$", before) and not before.endswith(tuple(FUNCTIONS))
+    alone = begins and behind in ("", *"+-*/=<>),}")
+    return f"{above}/{below}" if alone else f"{'*' if factor else ''}({above}/{below})"
+
+
+def _command(command: re.Match[str]) -> str:
+    """What stands for a command, with spaces where it would join the name or number beside it."""
+    written = COMMANDS.get(command[1])
+    if written is None:
+        return command[0]
+    line = command.string
+    before, behind = line[: command.start()][-1:], line[command.end() :][:1]
+    joins = written[:1].isalpha() and (before.isalnum() or before == "_")
+    return f"{' ' * joins}{written}{' ' * (written[-1:].isalpha() and behind.isdigit())}"
+
+
 def _share(percentage: re.Match[str]) -> str:
     return f"{float(percentage[1]) / 100:.12g}"
 
@@ -127,16 +155,13 @@ def _backslash(line: str, at: int) -> Remedy:
     if not rest.strip() or rest.strip()[0] in "+-*/" or rest[0] == " ":
         help = "leave it out: a line goes on where it ends in an operator or inside brackets"
         return Remedy(help, ((at, at + 1, ""),) if rest.strip() else (), at + 1)
-    text = line[at:]
-    written = text
+    written = line
     for _ in range(MAX_NESTING):
-        before, written = written, BRACED.sub(r"\\\1(\2)", FRACTION.sub(r"(\1)/(\2)", written))
+        before, written = written, BRACED.sub(r"\\\1(\2)", FRACTION.sub(_quotient, written))
         if written == before:
             break
     known = all(name in COMMANDS for name in COMMAND.findall(written))
-    written = COMMAND.sub(lambda m: COMMANDS.get(m[1], m[0]), written)
-    written = re.sub(r"\(([A-Za-z]\w*)\)/\(", r"\1/(", written)
-    written = re.sub(r"/\(([A-Za-z]\w*)\)", r"/\1", written)
+    written = COMMAND.sub(_command, written)[at:]
     help = "write formulas as plain text: `A/N^alpha` for `\\frac{A}{N^\\alpha}`"
     whole = known and "\\" not in written
     return Remedy(help, ((at, len(line), written),) if whole else (), len(line))

@@ -15,7 +15,6 @@ from lawdsl.core.units import PREFIXES, UNITS, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import KEYWORDS, TRENDS
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
-from lawdsl.language.mistakes.loose_words import joined
 from lawdsl.language.mistakes.unquoted_values import text_in_condition
 
 Explanation = tuple[Any, ...]
@@ -62,29 +61,6 @@ def closing_bracket(line: Sequence[Token], position: int) -> Token | None:
         if not depth:
             return token if token.value == {"[": "]", "{": "}"}.get(line[position]) else None
     return None
-
-
-def two_claims(p: ParseFailure) -> tuple[str, tuple[Edit, ...]]:
-    """The claims that `0 < L <= 10 for N > 1` makes, as advice and as an edit.
-
-    Args:
-        p: the state of the parser, at the second relation.
-    """
-    relations = [i for i, word in enumerate(p.line) if word.type == "RELATION"]
-    behind = p.line[p.position :]
-    until = next(
-        (p.position + i for i, word in enumerate(behind) if word.value == "for"), len(p.line)
-    )
-    first = next(i for i in relations if i < p.position)
-    middle, premise = p.line[first + 1 : p.position], p.line[until:]
-    made = [i for i in relations if i < until]
-    formulas = not any(word.value in KEYWORDS or word.type == "STRING" for word in p.line[1:until])
-    if len(made) != 2 or not middle or not formulas:
-        return "write a claim a line: `require 0 < L`, `require L < 10`", ()
-    texts = [p.line[1 : p.position], p.line[first + 1 : until]]
-    claims = [f"require {joined([*text, *premise])}" for text in texts]
-    edit = replacing(p.line, "\n".join(claims))
-    return f"write a claim a line: `{claims[0]}`, `{claims[1]}`", (edit,)
 
 
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:

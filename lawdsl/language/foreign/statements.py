@@ -19,7 +19,6 @@ from lawdsl.language.keywords import (
     LEADING,
     PLACED,
     SECTIONS,
-    function_named,
     intended_statement,
 )
 from lawdsl.language.mistakes.whole_lines import STRING, Line, Meant, place
@@ -370,29 +369,6 @@ def _prefixed_functions(line: Line) -> Iterator[Meant]:
     yield Meant(message, first.span(), line.unmasked(text), safe=True)
 
 
-def _two_readings(line: Line) -> Iterator[Meant]:
-    """`log10 C/C1`: the argument of a function without brackets may end in two places"""
-    match = re.search(
-        rf"(?<![\w.])({'|'.join((*FUNCTIONS, 'ln'))})\s+([A-Za-z_]\w*(?:\[[^\]]*\])?|[\d.]+)"
-        r"(\s*[*/^]\s*[^\"+,=<>]*)",
-        line.masked,
-    )
-    if match is None:
-        return
-    name, short, rest = function_named(match[1]) or match[1], match[2], match[3]
-    end = next((i for i in range(len(rest)) if _closes(rest, i)), len(rest))
-    rest = re.split(r"\s+-|\s+unit\b", rest[:end])[0].rstrip()
-    help = f"write `{name}({short}{rest})` or `{name}({short}){rest}`"
-    message = f"the argument of `{match[1]}` stands in round brackets"
-    yield Meant(message, (match.start(), match.end(2)), "", help, code="L0203")
-
-
-def _closes(text: str, i: int) -> bool:
-    return text[i] in ")]}" and text[:i].count("(") + text[:i].count("[") <= sum(
-        text[:i].count(c) for c in ")]"
-    )
-
-
 RULES = (
     _inner_quotes,
     _sign_before_text,
@@ -402,7 +378,6 @@ RULES = (
     _where,
     _function,
     _several_definitions,
-    _two_readings,
     _unknown_keyword,
     _positive_part,
     _left_side,

@@ -71,12 +71,13 @@ def operator_missing(p: ParseFailure) -> Explanation | None:
         divided = any(word.value == "/" for word in p.line[: p.position])
         edits = () if divided else (Edit(place, "*"),)
         return "L0203", message, "write `*` between them for a product", words, *edits
-    readings = _of_a_quotient(p.line, factors, at) or _of_a_power(p.line, factors, at)
-    if readings is not None:
-        tokens, texts = readings
+    asked = _of_a_quotient(p.line, factors, at) or _of_a_power(p.line, factors, at)
+    if asked is not None:
+        tokens, texts = asked
         return "L0203", message, *_asked(tokens, texts, words)
     help = f"write `{before}*{token}` for a product"
-    if before.value == ")":
+    raised = any(word.value == "^" for word in p.line[factors[at - 1].start : p.position])
+    if before.value == ")" or raised:
         help = "write `*` between them for a product"
     return "L0203", message, help, words, Edit(place, "*")
 
@@ -194,7 +195,13 @@ def _ends_term(line: Sequence[Token], position: int) -> bool:
     word = line[position]
     if word.value in ("+", "-"):
         return position == 0 or line[position - 1].value not in ("^", "*", "/")
-    return word.type == "RELATION" or word.value in ("=", ",", ":") or str(word) in KEYWORDS
+    of_factors = word.type in ("NAME", "NUMBER", "DEL", "ORDER") or word.value in (
+        "*",
+        "/",
+        "^",
+        ".",
+    )
+    return not of_factors or str(word) in KEYWORDS
 
 
 def _chain(line: Sequence[Token], start: int) -> list[Factor]:

@@ -8,10 +8,17 @@ from collections.abc import Callable
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.foreign.claims import grid_of
-from lawdsl.language.foreign.spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
+from lawdsl.language.foreign.spellings import (
+    Explanation,
+    Reading,
+    closing_bracket,
+    inserting,
+    replacing,
+)
+from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS, nearest
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
 from lawdsl.language.mistakes.loose_words import joined
+from lawdsl.language.mistakes.several_claims import claimed_range
 
 CONDITIONALS = ("where", "if", "when", "whenever", "with", "given", "provided", "assuming", "while")
 BESIDE_FINITE = ("defined", "bounded", "exists", "real", "continuous", "valid", "is_finite")
@@ -74,11 +81,7 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
         help = f"say in which direction: `{subject} increasing in N` or `{subject} decreasing in N`"
         return "L0201", f"unknown claim `{p.token}`", help, (p.token,)
     if p.token.value == "in" and p.after is not None and p.after.value in ("[", "("):
-        numbers = [str(w) for w in p.line[p.position :] if w.type == "NUMBER"]
-        help = f"write two claims: `require {subject} >= 0`, `require {subject} <= 10`"
-        if len(numbers) == 2:
-            help = f"write two claims: `require {subject} >= {numbers[0]}`, `require {subject} <= {numbers[1]}`"
-        return "L0201", "a range is two claims", help, (p.token,)
+        return claimed_range(p, joined(p.line[1 : p.position]))
     if p.token.type == "NAME" and subject and p.token.value not in CONDITIONALS and not p.bracket:
         if word.startswith(("increas", "decreas")) or p.before is None or p.before.value == "not":
             return None
@@ -95,8 +98,12 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
                     (p.token,),
                     replacing((p.token,), alike),
                 )
+            message = f"unknown claim `{p.token}`"
+            if nearest(str(p.token), ("finite",)):
+                reading = Reading(replacing((p.token,), "finite"))
+                return "L0201", message, "did you mean `finite`?", (p.token,), reading
             help = "claims are relations, `finite`, `increasing in N`, `convex in N` or `-> E as N -> oo`"
-            return "L0201", f"unknown claim `{p.token}`", help, (p.token,)
+            return "L0201", message, help, (p.token,)
     return None
 
 

@@ -15,7 +15,6 @@ from lawdsl.language.foreign.spellings import (
     Reading,
     closing_bracket,
     replacing,
-    two_claims,
 )
 from lawdsl.language.keywords import (
     DEFINING,
@@ -43,6 +42,7 @@ from lawdsl.language.mistakes.omitted_signs import (
 )
 from lawdsl.language.mistakes.piecewise_errors import equality_in_condition, piecewise
 from lawdsl.language.mistakes.punctuation_errors import PUNCTUATION_RULES, relation_spelling
+from lawdsl.language.mistakes.several_claims import conjunction, second_relation
 from lawdsl.language.mistakes.statement_errors import STATEMENT_RULES
 
 
@@ -240,18 +240,6 @@ def _interval(p: ParseFailure) -> Explanation | None:
     return None
 
 
-def _second_relation(p: ParseFailure) -> Explanation | None:
-    relation = p.token.type == "RELATION" or p.token.value == "="
-    if relation and any(word.type == "RELATION" for word in p.line[: p.position]):
-        if p.line[0].value == "require" and p.token.value != "=":
-            help, edits = two_claims(p)
-            return "L0201", "a claim makes one comparison", help, (p.token,), *edits
-        if p.line[0].value == "subject" and p.bracket is None:
-            help = "write them one after the other: `0 < x, x < 1`"
-            return "L0201", "a constraint makes one comparison", help, (p.token,)
-    return None
-
-
 def _claim_behind_is(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
         help = f"leave the `is` out: `L {p.token}`"
@@ -269,45 +257,11 @@ def _mistyped_word(p: ParseFailure) -> Explanation | None:
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
         message = f"unexpected `{p.token}`"
-        reading = Reading(replacing((p.token,), alike))
-        return "L0201", message, f"did you mean `{alike}`?", (p.token,), reading
+        edit = replacing((p.token,), alike)
+        if str(p.token).lower() == alike.lower():
+            return "L0201", message, f"write `{alike}`", (p.token,), edit
+        return "L0201", message, f"did you mean `{alike}`?", (p.token,), Reading(edit)
     return None
-
-
-def _conjunction(p: ParseFailure) -> Explanation | None:
-    word = str(p.token)
-    if word not in ("and", "or", "&"):
-        return None
-    if word == "or" and p.line[0].value != "require":
-        help = "all conditions of a list hold together; write a smaller domain, or another file"
-        return "L0201", "conditions have no `or`", help, (p.token,)
-    if p.statement == "require" and any(w.type == "TREND" for w in p.line[: p.position]):
-        help = "write a claim for each variable, a line each"
-        return "L0201", "a trend is in one variable", help, (p.token,)
-    separated = "COMMA" in p.accepted or "for" in p.line[: p.position]
-    if p.line[0].value == "require" and not separated:
-        help = "write a claim a line: `require L > 0`, `require L < 10`"
-        if _compared_on_both_sides(p):
-            place = Span(span_of(p.line[p.position - 1]).end, span_of(p.line[p.position + 1]).start)
-            edit = Edit(place, "\nrequire ")
-            return "L0201", f"unexpected `{word}`", help, (p.token,), edit
-        return "L0201", f"unexpected `{word}`", help, (p.token,)
-    edits: tuple[Edit, ...] = (
-        (Edit(Span(span_of(p.before).end, span_of(p.token).end), ","),) if separated else ()
-    )
-    return "L0201", f"unexpected `{word}`", "separate conditions by a comma", (p.token,), *edits
-
-
-def _compared_on_both_sides(p: ParseFailure) -> bool:
-    """Whether `and` stands between claims that are comparisons, with no condition that both may have."""
-    parts: list[list[Token]] = [[]]
-    for word in p.line[1:]:
-        if word.value in ("and", "&"):
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    compared = all(sum(word.type == "RELATION" for word in part) == 1 for part in parts)
-    return compared and not any(str(word) in KEYWORDS for word in p.line[1:] if word != "and")
 
 
 def _comma_missing(p: ParseFailure) -> Explanation | None:
@@ -503,7 +457,7 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _set_behind_for,
     _claim_behind_is,
     _keyword_as_name,
-    _second_relation,
+    second_relation,
     _value_for_unknown,
     _name_first,
     _equation_as_claim,
@@ -511,7 +465,7 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _dotted_function,
     *FOREIGN_RULES,
     _mistyped_word,
-    _conjunction,
+    conjunction,
     _comma_missing,
     _reading,
     _comma_between_names,

@@ -87,6 +87,23 @@ def _advice(scope: Scope, node: tree.Call, context: FormulaContext) -> Advice | 
     return None
 
 
+def with_base(node: tree.Call) -> Advice | None:
+    """Advice on `log(N, 10)` and `log(N, base = 2)`; None for another call.
+
+    Args:
+        node: the call.
+    """
+    parts = [*node.arguments, *(value for name, value in node.keywords if name == "base")]
+    if node.function != "log" or len(parts) != 2:
+        return None
+    of, base = map(print_formula, parts)
+    written = f"log10({of})" if base == "10" else f"log({of})/log({base})"
+    # in some languages the base is the first argument
+    certain = isinstance(parts[1], tree.Number) and not isinstance(parts[0], tree.Number)
+    edit = Edit(node.span, written if base == "10" else f"({written})")
+    return f"write `{written}`", (edit,) if certain else ()
+
+
 def _indices_of(scope: Scope, formula: tree.Node, but: Sequence[tree.Node] = ()) -> list[str]:
     """The indices in a formula that no sum in it binds, in the order in which they stand."""
     if any(formula is part for part in but):
