@@ -155,12 +155,16 @@ def latex(node: Node) -> str:
     left, right = node[1:]
     first, second = latex(left), latex(right)
     if kind == "^":
-        return f"{bracketed(first, not is_atom(left))}^{{{second}}}"
+        exponent = second if right[0] == "/" else f"{{{second}}}"
+        return f"{bracketed(first, not is_atom(left))}^{exponent}"
     if kind == "/":
         return rf"\frac{{{first}}}{{{second}}}"
     if kind == "*":
         first, second = bracketed(first, is_sum(left)), bracketed(second, is_sum(right))
-        sign = r" \cdot " if second[0] in "(0123456789" or left[0] == "number" else " "
+        tight = second.startswith((r"\frac", r"\sqrt"))
+        sign = (
+            r" \cdot " if second[0] in "(0123456789" or left[0] == "number" else " " * (not tight)
+        )
         return f"{first}{sign}{second}"
     return f"{first} {kind} {bracketed(second, is_sum(right))}"
 

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 from commands import run as lawdsl
+from marked_texts import applied
 
 from lawdsl.core.diagnostics import Text
+from lawdsl.editing.document import read_document
+from lawdsl.editing.fixes import Correction, all_corrected, corrections
 from lawdsl.language.fixes import fix_text
-from lawdsl.language.library import warnings_of
+from lawdsl.language.library import OpenFiles, warnings_of
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_document
 
@@ -63,6 +66,21 @@ FIXED = [
     ("require L monotonically decreasing in N", "require L decreasing in N"),
     ("require L → E as N → inf, D → inf", "require L -> E as N -> oo, D -> oo"),
     ("require L is strictly decreasing in N", "require L decreasing in N"),
+    ("L = E + A/(N^alpha) + log N", "L = E + A/(N^alpha) + log(N)"),
+    (r"L = E + \frac{A}{N^\alpha} + \log N", "L = E + A/(N^alpha) + log(N)"),
+    (r"L = E + B\frac{A}{N}D", "L = E + B*(A/N)*D"),
+    (r"L = A\sqrt{N}\alpha\beta", "L = A*sqrt(N)*alpha*beta"),
+    (r"L = E + N^\frac{1}{2}", "L = E + N^(1/2)"),
+    ("L = N²D", "L = N^2*D"),
+    ("L = E + A*N^-2 D", "L = E + A*N^-2*D"),
+    ("L = E + A log N", "L = E + A*log(N)"),
+    ("L = E + log(N, 10)", "L = E + log10(N)"),
+    ("L = A/sqr(N) + Math.max(N, 1) + exp N", "L = A/(N^2) + max(N, 1) + exp(N)"),
+    ("require d/dN L(N) < 0", "require ∂L/∂N < 0"),
+    ("require d/dN L(N, D) < 0", "require ∂L/∂N < 0"),
+    ("require L > E and L < 10", "require L > E\nrequire L < 10"),
+    ("require L in (0, 10]", "require L > 0\nrequire L <= 10"),
+    ("require 0 < L <= 10 for N > 1", "require 0 < L for N > 1\nrequire L <= 10 for N > 1"),
     ("L = if 0 < N < 1 then E else A", "L = if N > 0 then (if N < 1 then E else A) else A"),
 ]
 
@@ -73,12 +91,38 @@ ADVISED = [
     ("require not L > 3", "negation", "opposite relation"),
     ("require lim L = E as N -> oo", "limit", "`require L -> E as N -> oo`"),
     ("require L' < 0", "`'`", "`∂L/∂N`"),
-    ("require L > 0 and L < 10", "`and`", "`require L < 10`"),
+    ("require L > 0 and L < 10 for N > 1", "`and`", "`require L < 10"),
+    ("L = E + 1.5e A/N", "exponent of `1.5e`", "such as `1.5e6`"),
+    ('data "runs.csv"', "unknown statement `data`", "`lawdsl fit my_law.law runs.csv`"),
+    ("tie alpha", "ends too early", "such as `tie alpha = 2*E`"),
+    ("L = E + 0.5.2", "one decimal point", "leave the second one out"),
+]
+
+# what is written, and what each of the edits that a person may choose makes of it
+ASKED = [
+    ("L = E + A//N^alpha", ["L = E + A/N^alpha", "L = E + A#N^alpha"]),
+    ("L = E + A //N^alpha", ["L = E + A /N^alpha", "L = E + A #N^alpha"]),
+    ("L = E + A*log 2N", ["L = E + A*log(2*N)", "L = E + A*log(2)*N"]),
+    ("L = E + A*log 2N^alpha", ["L = E + A*log(2*N^alpha)", "L = E + A*log(2)*N^alpha"]),
+    ("L = A*log 2N*D", [f"L = A*{a}" for a in ("log(2*N*D)", "log(2*N)*D", "log(2)*N*D")]),
+    ("L = E + A/2N", ["L = E + A/(2*N)", "L = E + A/2*N"]),
+    ("L = E + A/N D", ["L = E + A/(N*D)", "L = E + A/N*D"]),
+    ("L = E + A/N²D", ["L = E + A/(N^2*D)", "L = E + A/N^2*D"]),
+    ("L = E + A/2(N+1)", ["L = E + A/(2*(N+1))", "L = E + A/2*(N+1)"]),
+    ("L = N^2D", ["L = N^2*D", "L = N^(2*D)"]),
+    ("L = EA + A/N", ["L = E*A + A/N"]),
+    ("L = E + 1/NN", ["L = E + 1/(N*N)"]),
+    ("L = E + 0.5.A/N", ["L = E + 0.5*A/N"]),
+    ("require L finit", ["require L finite"]),
+    ("minimize hubber(log(L), 1e-3)", ["minimize huber(log(L), 1e-3)"]),
+    ("const k = 4", ["setting k = 4"]),
+    ("assert L > 0", ["require L > 0"]),
+    ("params gamma > 0", ["parameter gamma > 0"]),
 ]
 
 
 def document(line: str, unit: str = "") -> str:
-    lines = [LAW, line] if line.startswith("require") else [line]
+    lines = [line] if line.startswith("L") else [LAW, line]
     return HEAD.format(unit=unit) + "\n".join(lines) + "\n"
 
 
@@ -102,6 +146,58 @@ def test_what_would_be_a_guess_is_advised(written, problem, advice):
     assert result.text.text == document(written) and not result.fixed
     (error,) = [d for d in result.left if d.severity == "error"]
     assert problem in error.message and advice in (error.help or "")
+
+
+@pytest.mark.parametrize(("written", "meant"), ASKED, ids=[pair[0] for pair in ASKED])
+def test_where_a_line_has_several_readings_a_person_chooses(written, meant, tmp_path):
+    text = document(written)
+    result = fix_text(Text("x.law", text), lambda t: warnings_of(t, Path()))
+    assert result.text.text == text and not result.fixed
+    (error,) = [d for d in result.left if d.severity == "error"]
+    assert "did you mean" in (error.help or "")
+    opened = read_document(text, tmp_path / "x.law")
+    offered = list(corrections(opened, error.span))
+    assert not any(c.safe for c in offered) and all_corrected(opened, OpenFiles()) is None
+    chosen = [c for c in offered if c.diagnostic.code == error.code]
+    assert [applied(text, c.edits) for c in chosen] == [document(line) for line in meant]
+    assert all(
+        c.title == f"replace `{written_at(text, c)}` with `{c.edits[0].text}`" for c in chosen
+    )
+
+
+def written_at(text: str, correction: Correction) -> str:
+    span = correction.edits[0].span
+    return text[span.start : span.end]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("variabel", "variable"),
+        ("Variable", "variable"),
+        ("variables", "variable"),
+        ("varaible", "variable"),
+    ],
+)
+def test_a_misspelt_keyword_is_corrected_as_a_fact(written, meant):
+    text = document(LAW).replace("variable N", f"{written} N")
+    result = fix_text(Text("x.law", text), lambda t: warnings_of(t, Path()))
+    assert [d.help for d in result.fixed] == [f"write `{meant}`"]
+    assert result.text.text == document(LAW)
+
+
+def test_a_label_of_an_element_is_asked_about():
+    text = """law x
+index i over {web, code}
+variable r[i] in simplex
+parameter t[i] > 0
+L = sum(t[i]*r[i] for i)
+fix t[cod] = 2
+"""
+    result = fix_text(Text("x.law", text), lambda t: warnings_of(t, Path()))
+    (error,) = [d for d in result.left if d.severity == "error"]
+    assert error.message == "`cod` is none of {web, code}" and not result.fixed
+    assert applied(text, error.suggested) == text.replace("cod]", "code]")
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_a_mistake_in_a_file_is_found_at_its_place_with_the_right_advice(
     assert first.help == mistake.get("help", first.help)
     assert len(found) == mistake.get("messages", 1) <= 2
 
+    assert not any(d.edits and "did you mean" in (d.help or "") for d in found)
     fixed = fix_text(text, read)
     checks = bool(fixed.fixed) and not [d for d in fixed.left if d.severity == "error"]
     assert checks == mistake.get("fixed", False)
