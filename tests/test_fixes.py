@@ -74,6 +74,7 @@ FIXED = [
     ("L = N²D", "L = N^2*D"),
     ("L = E + A*N^-2 D", "L = E + A*N^-2*D"),
     ("L = E + A log N", "L = E + A*log(N)"),
+    ("L = E + A|N|", "L = E + A*abs(N)"),
     ("L = E + log(N, 10)", "L = E + log10(N)"),
     ("L = A/sqr(N) + Math.max(N, 1) + exp N", "L = A/(N^2) + max(N, 1) + exp(N)"),
     ("require d/dN L(N) < 0", "require ∂L/∂N < 0"),
@@ -96,6 +97,11 @@ ADVISED = [
     ('data "runs.csv"', "unknown statement `data`", "`lawdsl fit my_law.law runs.csv`"),
     ("tie alpha", "ends too early", "such as `tie alpha = 2*E`"),
     ("L = E + 0.5.2", "one decimal point", "leave the second one out"),
+    ("L = E + log2 N", "round brackets", "write `log2(…)`"),
+    ("L = E + max N D", "round brackets", "write `max(…, …)`"),
+    ("L = E + N mod D", "no operator `mod`", "+ - * / ^"),
+    ("require d/dN L*N < 0", "`∂L/∂N`", "write"),
+    ("L = E + √N D", "U+221A", "sqrt(x)"),
 ]
 
 # what is written, and what each of the edits that a person may choose makes of it

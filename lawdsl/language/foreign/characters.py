@@ -82,7 +82,8 @@ def spelled(line: str, at: int) -> Remedy | None:
         return Remedy("an equation is written with `=`", ((at, at + 1, "="),), at + 1)
     if char == "|" and line.count("|") == 2 and line.index("|") == at:
         end = line.rindex("|")
-        edits = ((at, at + 1, "abs("), (end, end + 1, ")"))
+        sign = "*" if re.search(r"[\w)]$", line[:at]) else ""  # A|N|
+        edits = ((at, at + 1, f"{sign}abs("), (end, end + 1, ")"))
         return Remedy("absolute values are written abs(x)", edits, len(line))
     if char == "√":
         word = SIMPLE.match(line, at + 1)

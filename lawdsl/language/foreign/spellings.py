@@ -100,6 +100,8 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
         subscripts, end = "".join(map(str, p.line[end:behind])), behind
     arguments = _listed_names(p.line, end)
     called = end < len(p.line) and p.line[end].value == "("
+    behind_it = p.line[end + arguments] if end + arguments < len(p.line) else p.token
+    of_product = behind_it.value in ("*", "/", "^")  # d/dN L*N: of L or of L*N
     written = f"∂{p.token}{subscripts}/∂{below[1:]}"
     words = (d, p.line[end + arguments - 1])
     return (
@@ -107,7 +109,7 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
         f"a derivative is written `{written}`",
         f"write `{written}`, or `diff({p.token}{subscripts}, {below[1:]})`",
         words,
-        *(() if called and not arguments else (replacing(words, written),)),
+        *(() if (called and not arguments) or of_product else (replacing(words, written),)),
     )
 
 

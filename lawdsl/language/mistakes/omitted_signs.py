@@ -14,6 +14,7 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language.ast_builder import span_of
+from lawdsl.language.foreign.functions import FORMULAS
 from lawdsl.language.foreign.spellings import (
     Explanation,
     Reading,
@@ -27,6 +28,7 @@ from lawdsl.language.mistakes.whole_lines import DECLARED
 
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 DIGITS_OF_A_GROUP = 3
+OPERATORS = ("mod", "div", "rem", "xor", "MOD", "DIV")
 STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|(?:#|//)[^\n]*')
 UNIT = re.compile(r"\bunit\b[^\n]*")
 
@@ -57,8 +59,9 @@ def operator_missing(p: ParseFailure) -> Explanation | None:
         return None
     message = f"an operator is missing between `{before}` and `{token}`"
     words = (before, token)
-    if (unfinished := _unfinished_exponent(p)) is not None:
-        return unfinished
+    for rule in (_unfinished_exponent, _operator_in_words, _other_function):
+        if (explanation := rule(p)) is not None:
+            return explanation
     place = Span(span_of(before).end, span_of(token).start)
     if before.type == token.type == "NUMBER":
         readings = [f"{before}*{token}"]
@@ -116,6 +119,8 @@ def function_without_brackets(p: ParseFailure) -> Explanation | None:
     name = function_named(str(before)) if before is not None else None
     if begins and before is not None and name in FUNCTIONS:
         message = f"the argument of `{before}` stands in round brackets"
+        if FUNCTIONS[name][0] > 1:
+            return "L0203", message, f"write `{name}(…, …)`", (before, p.token)
         ends = _ends_of_argument(p.line, p.position)
         readings = []
         for end in ends:
@@ -377,6 +382,28 @@ def _unfinished_exponent(p: ParseFailure) -> Explanation | None:
     text = f"{number}{letter}"
     help = f"write digits behind `{text}`, such as `{text}6`, or declare `{letter}`"
     return "L0203", f"the exponent of `{text}` is missing", help, (number, letter)
+
+
+def _operator_in_words(p: ParseFailure) -> Explanation | None:
+    """`N mod D`"""
+    for word in (p.before, p.token):
+        if (
+            word is not None
+            and str(word) in OPERATORS
+            and str(word) not in declared_names(p.source)
+        ):
+            help = "the operators are + - * / ^"
+            return "L0203", f"there is no operator `{word}`", help, (word,)
+    return None
+
+
+def _other_function(p: ParseFailure) -> Explanation | None:
+    """`log2 N`, `relu N`: a function of other languages, without brackets"""
+    name = str(p.before)
+    if name not in FORMULAS or name in declared_names(p.source):
+        return None
+    message = f"the argument of `{name}` stands in round brackets"
+    return "L0203", message, f"write `{name}(…)`", (p.before, p.token)
 
 
 def _is_comment(p: ParseFailure, pair: tuple[Token, Token]) -> bool:
