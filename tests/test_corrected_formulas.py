@@ -323,3 +323,12 @@ def test_a_safe_correction_asks_nothing():
     for text in ("A/2N", "EA + A/N", "A//N^alpha", "1.5e A/N", "A*log 2N"):
         messages = diagnostics_of(Text("x.law", f"{HEAD}{text}\n"), read)
         assert errors_of(tuple(messages)) and not any(d.edits for d in messages)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["A N" + "^N" * 3000, "A/2 N" + "^N" * 3000, "log " * 3000 + "N", r"\frac{A}{N}" * 3000],
+)
+def test_a_long_formula_has_its_messages(formula: str):
+    messages = diagnostics_of(Text("x.law", f"{HEAD}{formula}\n"), read)
+    assert messages and all(d.code.startswith("L0") for d in messages)

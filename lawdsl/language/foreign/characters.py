@@ -34,6 +34,7 @@ PERCENTAGE = re.compile(r"(?<![0-9.])([0-9]+(?:\.[0-9]+)?)[ ]?%")
 STRING_OR_COMMENT = re.compile(r'"[^"]*"|#.*')
 SIMPLE = re.compile(r"[A-Za-z_]\w*")
 PLAIN = re.compile(r"[A-Za-z_]\w*|[0-9]+")
+BESIDE = 40  # characters beside a fraction
 FACTOR = re.compile(r"\s*\^|[ \t]*[\w(]")
 
 
@@ -128,7 +129,9 @@ def _quotient(fraction: re.Match[str]) -> str:
         part if PLAIN.fullmatch(part.lstrip("\\")) else f"({part})" for part in fraction.groups()
     )
     line = fraction.string
-    before, behind = line[: fraction.start()].rstrip(), line[fraction.end() :].lstrip()[:1]
+    start, end = fraction.span()  # a few characters on each side decide
+    before, behind = line[max(start - BESIDE, 0) : start].rstrip(), line[end : end + BESIDE]
+    behind = behind.lstrip()[:1]
     begins = before[-1:] in ("", *"+-*=<>(,{") and not re.search(r"[\^/*]\s*[-+]$", before)
     # \log is the name of a function, B one of a factor
     factor = re.search(r"(?<![\w\\])\w+$", before) and not before.endswith(tuple(FUNCTIONS))
@@ -142,7 +145,8 @@ def _command(command: re.Match[str]) -> str:
     if written is None:
         return command[0]
     line = command.string
-    before, behind = line[: command.start()][-1:], line[command.end() :][:1]
+    start, end = command.span()
+    before, behind = line[max(start - 1, 0) : start], line[end : end + 1]
     joins = written[:1].isalpha() and (before.isalnum() or before == "_")
     return f"{' ' * joins}{written}{' ' * (written[-1:].isalpha() and behind.isdigit())}"
 

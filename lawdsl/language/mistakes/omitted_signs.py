@@ -225,19 +225,27 @@ def _chain(line: Sequence[Token], start: int) -> list[Factor]:
 
 
 def _factor_end(line: Sequence[Token], start: int) -> int | None:
-    """The token behind a factor with its exponent; None where no factor begins."""
-    if start < len(line) and start and line[start].value == "-":  # A/-2
-        start += 1 if line[start - 1].value in ("*", "/", "^") else 0
-    end = _atom_end(line, start)
-    if end is None or end >= len(line):
-        return end
-    if line[end].type == "ORDER":
-        return end + 1
-    return _factor_end(line, end + 1) if line[end].value == "^" else end
+    """The token behind a factor with its exponents; None where no factor begins."""
+    while True:  # a long tower of powers must not be a deep recursion
+        if 0 < start < len(line) and line[start].value == "-":  # A/-2
+            start += line[start - 1].value in ("*", "/", "^")
+        end = _atom_end(line, start)
+        if end is None or end >= len(line):
+            return end
+        if line[end].type == "ORDER":
+            return end + 1
+        if line[end].value != "^":
+            return end
+        start = end + 1
 
 
 def _atom_end(line: Sequence[Token], start: int) -> int | None:
     """The token behind a number, a name with its brackets, a call, a derivative or a bracket."""
+    first = start
+    while start + 1 < len(line) and _without_bracket(line, start):  # log N
+        start += 1
+    if start > first and not _begins_factor(line[start]):
+        return start
     if start >= len(line):
         return None
     word = line[start]
@@ -257,9 +265,13 @@ def _atom_end(line: Sequence[Token], start: int) -> int | None:
         if closed is None:
             return None
         end = closed
-    if function_named(str(word)) in FUNCTIONS and end == start + 1:  # log N
-        return _atom_end(line, end) or end
     return end
+
+
+def _without_bracket(line: Sequence[Token], start: int) -> bool:
+    """Whether a token is a function and no bracket or dot follows."""
+    named = line[start].type == "NAME" and function_named(str(line[start])) in FUNCTIONS
+    return named and line[start + 1].value not in ("(", "[", ".")
 
 
 def _derivative_end(line: Sequence[Token], start: int) -> int | None:

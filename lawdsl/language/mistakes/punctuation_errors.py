@@ -10,7 +10,7 @@ from lark import Token
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.foreign.spellings import Explanation, inserting, replacing
+from lawdsl.language.foreign.spellings import Explanation, Reading, inserting, replacing
 from lawdsl.language.mistakes.declaration_errors import TYPES, WHOLE
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
 from lawdsl.language.mistakes.loose_words import joined
@@ -195,6 +195,11 @@ def _decimal_comma(p: ParseFailure) -> Explanation | None:
         words, groups = [*words, *groups[:2]], groups[2:]
     if len(number) == 3 and 1 <= len(whole) <= 3 and whole != "0":
         written = "".join(str(w) for w in words if w.value != ",")
+        if len(words) == 3:  # 1,500 is 1.5 in half of Europe
+            readings = (written, f"{whole}.{number}")
+            edits = (Reading(replacing(words, reading)) for reading in readings)
+            help = f"did you mean `{readings[0]}`, or `{readings[1]}`?"
+            return "L0201", "numbers have no comma", help, words, *edits
         return (
             "L0201",
             "numbers have no separators",
