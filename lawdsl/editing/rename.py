@@ -11,10 +11,10 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place, references
 from lawdsl.editing.words import Word
-from lawdsl.language.keywords import KEYWORDS, RESERVED, a, ascii_name
+from lawdsl.language.keywords import KEYWORDS, NAME_PATTERN, RESERVED, a, ascii_name
 from lawdsl.language.size_limits import MAX_NAME_LENGTH
 
-NAME = re.compile(r"[A-Za-z_Α-ΡΣ-Ωα-ωϑϕϵ][A-Za-z0-9_Α-ΡΣ-Ωα-ωϑϕϵ]*")
+NAME = re.compile(NAME_PATTERN)
 FIXED = {
     "law": "a law has the name of its file: rename the file",
     "label": "labels are values in tables, which would not be renamed",

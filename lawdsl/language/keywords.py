@@ -215,6 +215,8 @@ STATEMENT_HOMES: dict[str, tuple[str, ...]] = {
 }
 """Statement -> the sections that it may stand in; all others are of a law."""
 
+NAME_PATTERN = "[A-Za-z_Α-ΡΣ-Ωα-ωϑϕϵ][A-Za-z0-9_Α-ΡΣ-Ωα-ωϑϕϵ]*"
+"""What a name matches, as the terminal NAME of the grammar, without ∞."""
 _FIRST_WORD = re.compile(r"^[ \t]*([A-Za-z]+)", re.MULTILINE)
 _SECTION = re.compile(rf"^[ \t]*({'|'.join(SECTIONS)})\b", re.MULTILINE)
 
