@@ -17,6 +17,7 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language.foreign.characters import spelled
 from lawdsl.language.keywords import GREEK, STATEMENTS
 
+BYTE_ORDER_MARK = "\ufeff"
 LOOKALIKES = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
 )
