@@ -14,6 +14,7 @@ from lawdsl.editing.document import read_document
 from lawdsl.editing.fixes import corrections
 from lawdsl.editing.law_names import law_names
 from lawdsl.editing.names import File, Files
+from lawdsl.editing.rename import RenameRefused, renamed_word
 from lawdsl.language.library import declarations, declared
 from lawdsl.server.open_documents import OpenDocuments
 
@@ -119,3 +120,13 @@ def test_what_cannot_be_named_is_not_completed(tmp_path: Path) -> None:
     file = File(tmp_path / "user.law", "law user\nextends \n", tmp_path)
     beside = [name for name, _ in law_names(file, ("law",), Files()) if "dcpt" not in name]
     assert beside[:2] == ["base2", "sub.base3"] and not {"base1", "sub.base4"} & set(beside)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("base1", "rename the file"), ("other", "this one has another: write that in its first line")],
+)
+def test_renaming_a_law_says_what_to_do(tmp_path: Path, name: str, says: str) -> None:
+    file = File(tmp_path / "base1.law", LAW.format(name), tmp_path)
+    with pytest.raises(RenameRefused, match=says):
+        renamed_word(file, len("law "), Files())

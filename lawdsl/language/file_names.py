@@ -49,14 +49,24 @@ def warnings_of_file_name(
     return [Diagnostic("L0340", message, "warning", place=declared.text.name, help=help)]
 
 
-def _of_law(name: str, text: Text, path: Path) -> list[Diagnostic]:
-    """A law is named `a.b` only in the file `b.law` of a folder `a`: elsewhere nothing can name it."""
-    header = _HEADER.search(text.text)
+def has_name_of_file(name: str, path: Path) -> bool:
+    """Whether others find a law under its name: `a.b` in the file `b.law` of a folder `a`.
+
+    Args:
+        name: its dotted name.
+        path: its file.
+    """
     parts = name.split(".")
-    if header is None or (*_folders(path), _stem(path))[-len(parts) :] == tuple(parts):
+    return (*_folders(path), _stem(path))[-len(parts) :] == tuple(parts)
+
+
+def _of_law(name: str, text: Text, path: Path) -> list[Diagnostic]:
+    """The warning about a law that no other file can name; the edit gives it the name of its file."""
+    header = _HEADER.search(text.text)
+    if header is None or has_name_of_file(name, path):
         return []
     span = Span(*header.span(1))
-    stem, called = _stem(path), "/".join(parts) + ".law"
+    stem, called = _stem(path), name.replace(".", "/") + ".law"
     message = f"the law `{name}` stands in {path.name}: other files cannot name it"
     help = f"rename the file to {called}"
     suggested: tuple[Edit, ...] = ()

@@ -55,7 +55,14 @@ def _two_claims(p: ParseFailure) -> Explanation:
     second = words[otherwise + 1 :]
     plain = not any(word.value in ("if", "for", "expect") for word in words)
     sides = split(condition, BOUNDS)
-    if not (plain and first and second and len(sides) == 2 and len(sides[0]) == 1 and sides[1]):
+    if not (
+        plain
+        and first
+        and second
+        and len(sides) == 2
+        and [w.type for w in sides[0]] == ["NAME"]
+        and sides[1]
+    ):
         return "L0206", message, help, (p.line[1],)
     name, relation, bound = condition[0], str(condition[1]), joined(sides[1])
     claims = (
