@@ -7,26 +7,35 @@ under this abstraction holds for all sets. A refutation is a point of a law with
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.enumerations import conjunction
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
 from lawdsl.language.claim_texts import claim_text
-from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences, labels_of
+from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law
+from lawdsl.proof.box import Box
+from lawdsl.proof.conditions_of_labels import (
+    SUBSCRIPTS,
+    LabelledCondition,
+    label_names,
+    needed_at_all_labels,
+)
+from lawdsl.proof.counterexample import value_text
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
-from lawdsl.proof.verdict import Verdict, too_late, undecided
+from lawdsl.proof.domain import domain_of
+from lawdsl.proof.satisfiability import contradiction, has_point
+from lawdsl.proof.verdict import Verdict, refuted, too_late, undecided
 
-SUBSCRIPTS = re.compile(r"\[([^\[\]]*)\]")
 MIN_LABELS = 2  # of a set whose size the law does not state
 GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
 HOLDING_VERDICTS = ("proved", "inside")
@@ -55,13 +64,18 @@ def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ver
     source_line = (claim.text.name, line)
     spent = clock.spent()
     return replace(
-        verdict, claim=claim_as_text, expect=claim.expect, place=source_line, seconds=spent
+        verdict,
+        claim=claim_as_text,
+        expect=claim.expect,
+        place=source_line,
+        seconds=spent,
+        needs=None,  # it is about some labels only
     )
 
 
 def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     declared = law.declarations
-    names = _names(declared, claim)
+    names = label_names(declared, claim)
     if len(names) > MAX_ASSIGNMENTS:
         return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
     choices = list(islice(_label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
@@ -72,6 +86,11 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
+    conditions = list(needed_at_all_labels(declared, claim, choices, general))
+    if conditions:
+        contradictory = _contradicted(law, claim, conditions, clock)
+        if contradictory is not None:
+            return contradictory
     special = _each(_special, law, claim, choices, clock)
     least = _worst(special)
     if least.verdict == "refuted":
@@ -81,10 +100,16 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     if worst.verdict == "inside":
         return _inside(general, special)
     if worst.verdict == "conditional":
-        if declared.identities:  # these choose parameters, and change no prediction
-            free = replace(law, declarations=replace(declared, identities=()), root=None)
-            special = _each(_special, free, claim, choices, clock)
-        return _conditional(declared, general, special)
+        if declared.identities:
+            special = _each(_special, _without_identities(law), claim, choices, clock)
+        verdict = _conditional(declared, general, special)
+        box = _domain_at_fewest_labels(law, claim, choices[0])
+        if not has_point(box, [c.needs for c in conditions]):
+            return undecided(
+                f"it holds if {verdict.condition}, for all labels; whether any parameters are so is "
+                "not known"
+            )
+        return verdict
     if least.verdict in HOLDING_VERDICTS:
         return undecided("proved where each set has as few labels as can be, not for more")
     return undecided(worst.blame or "not decided for sets of any size")
@@ -175,19 +200,57 @@ def _conditional(
     )
 
 
+def _contradicted(
+    law: Law, claim: Claim, conditions: Sequence[LabelledCondition], clock: TimeBudget
+) -> Verdict | None:
+    """The refutation of a claim that holds at some labels only if it fails at others: a point at
+    which it fails, and the conditions, if each is necessary; None where these can hold together."""
+    free = _without_identities(law)
+    box = _domain_at_fewest_labels(law, claim, conditions[0].labels)
+    clash = contradiction(box, [c.needs for c in conditions])
+    if clash is None:
+        return None
+    chosen = [conditions[k] for k in clash]
+    tried: dict[int, Verdict] = {}
+    for one in chosen:
+        if one.number not in tried:
+            special = _each(_special, free, claim, [one.labels], clock, time_share=0.5)
+            tried[one.number] = special[0]
+    exact = all(
+        c.exact and tried[c.number].exact and tried[c.number].condition == c.stated for c in chosen
+    )
+    needs = conjunction([c.text for c in chosen])
+    reason = f"no parameters satisfy {needs}" if exact else ""
+    failure = next((v.failure for v in tried.values() if v.failure), None)
+    if failure is None:
+        if exact:
+            return refuted({}, reason, "signs")
+        return undecided(f"it holds if {needs}, which no parameters satisfy")
+    box, point = failure.box, failure.point
+    value = f"{failure.text} {value_text(box, failure.quantity, dict(point))}"
+    return refuted(point, "; ".join(filter(None, (value, reason))), failure=failure)
+
+
+def _without_identities(law: Law) -> Law:
+    """The law with all its parameters: identities choose some of them, and change no prediction."""
+    if not law.declarations.identities:
+        return law
+    return replace(law, declarations=replace(law.declarations, identities=()), root=None)
+
+
+def _domain_at_fewest_labels(law: Law, claim: Claim, labels: Mapping[str, str]) -> Box:
+    """The domain of the law, whatever the claim assumes, with the fewest labels it allows."""
+    free = _without_identities(law)
+    ground = _ground(free, claim, labels, spare=True)
+    return domain_of(_law_of(free, ground, claim).built())
+
+
 def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
     """Whether all subscripts in bounds are indices."""
     subscripts = (
         s for bound in bounds for inside in SUBSCRIPTS.findall(bound) for s in inside.split(", ")
     )
     return all(subscript in declared.indices for subscript in subscripts)
-
-
-def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
-    """Name that stands for a label, in a claim or in the law of one row -> its index set."""
-    rows = {index: declared.indices[index].over for index in row_indices(declared)}
-    names = labels_of(declared, claim)
-    return names | {index: over for index, over in rows.items() if index not in names}
 
 
 def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
@@ -321,7 +384,7 @@ def _ground(
     """The law at the labels of a claim. With `spare`, the sets have the fewest labels that the law
     allows; otherwise they may have others, whose sums are free numbers."""
     declared = law.declarations
-    names = {**_names(declared, claim), **(more or {})}
+    names = {**label_names(declared, claim), **(more or {})}
     instance_labels: dict[str, tuple[str, ...]] = {}
     for over in {s.over: None for s in declared.indices.values()}:
         used = [choice[name] for name, of in names.items() if of == over]

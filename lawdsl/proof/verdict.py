@@ -64,7 +64,7 @@ class Verdict(Presented):
         blame: of an undecided claim, the smallest part whose sign is unknown.
         place: the file that makes the claim, and the line.
         seconds: CPU time (s) of all work on the claim.
-        needs: the condition as an expression, until its remedy is known.
+        needs: the condition of a conditional claim about given labels as an expression.
         method: how it was decided: "signs", "signs and subdivision", "subdivision", "limits",
             "reduction", "definedness", "counter-example"; empty where it is undecided.
         failure: of a refuted claim the witness, and of a conditional one a point at which neither it
@@ -85,7 +85,7 @@ class Verdict(Presented):
     blame: str | None = None
     place: tuple[str, int] | None = None
     seconds: float = 0.0
-    needs: Needs | None = None
+    needs: Needs | None = field(default=None, repr=False, compare=False)
     method: str = ""
     failure: Failure | None = field(default=None, repr=False, compare=False)
 
