@@ -31,16 +31,16 @@ class LabelledCondition:
         needs: the condition as an expression.
         text: as text.
         exact: whether it is necessary, for sets of any size.
-        number: the position of the choice of labels from which it follows.
-        labels: that choice, name -> label.
+        labels: name -> label.
+        number: the position of the choice of labels from which it follows by an exchange of labels.
         stated: the condition at that choice, as text.
     """
 
     needs: Relation
     text: str
     exact: bool
-    number: int
     labels: Mapping[str, str]
+    number: int
     stated: str
 
 
@@ -90,7 +90,8 @@ def needed_at_all_labels(
             }
             positive = verdict.needs.positive.xreplace(symbols)
             needs = Relation(positive, verdict.needs.strict)
-            yield LabelledCondition(needs, text, verdict.exact, number, labels, verdict.condition)
+            at = {name: exchange.get(label, label) for name, label in labels.items()}
+            yield LabelledCondition(needs, text, verdict.exact, at, number, verdict.condition)
 
 
 def _exchanges(

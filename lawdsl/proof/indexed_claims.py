@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.enumerations import conjunction
@@ -23,7 +23,7 @@ from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law
-from lawdsl.proof.box import Box
+from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.conditions_of_labels import (
     SUBSCRIPTS,
     LabelledCondition,
@@ -33,11 +33,12 @@ from lawdsl.proof.conditions_of_labels import (
 from lawdsl.proof.counterexample import value_text
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.satisfiability import contradiction, has_point
+from lawdsl.proof.satisfiability import contradiction, has_point, parameters_of
 from lawdsl.proof.verdict import Verdict, refuted, too_late, undecided
 
 MIN_LABELS = 2  # of a set whose size the law does not state
 GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
+MAX_WAYS = 16  # in which a claim can hold at all labels, that are tried
 HOLDING_VERDICTS = ("proved", "inside")
 # the verdict on several choices of labels is the worst of theirs, the last in this order
 VERDICT_ORDER = ("proved", "inside", "conditional", "undecided", "refuted")
@@ -88,7 +89,7 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
         return worst
     conditions = list(needed_at_all_labels(declared, claim, choices, general))
     if conditions:
-        contradictory = _contradicted(law, claim, conditions, clock)
+        contradictory = _contradicted(law, claim, choices, conditions, clock)
         if contradictory is not None:
             return contradictory
     special = _each(_special, law, claim, choices, clock)
@@ -103,8 +104,7 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
         if declared.identities:
             special = _each(_special, _without_identities(law), claim, choices, clock)
         verdict = _conditional(declared, general, special)
-        box = _domain_at_fewest_labels(law, claim, choices[0])
-        if not has_point(box, [c.needs for c in conditions]):
+        if not _may_hold(law, claim, conditions):
             return undecided(
                 f"it holds if {verdict.condition}, for all labels; whether any parameters are so is "
                 "not known"
@@ -201,20 +201,30 @@ def _conditional(
 
 
 def _contradicted(
-    law: Law, claim: Claim, conditions: Sequence[LabelledCondition], clock: TimeBudget
+    law: Law,
+    claim: Claim,
+    choices: Sequence[Mapping[str, str]],
+    conditions: Sequence[LabelledCondition],
+    clock: TimeBudget,
 ) -> Verdict | None:
     """The refutation of a claim that holds at some labels only if it fails at others: a point at
     which it fails, and the conditions, if each is necessary; None where these can hold together."""
-    free = _without_identities(law)
-    box = _domain_at_fewest_labels(law, claim, conditions[0].labels)
+    domains = [_domain_at(law, claim, c.labels) for c in conditions]
+    box = parameters_of([domain for domain, _ in domains])
     clash = contradiction(box, [c.needs for c in conditions])
     if clash is None:
         return None
+    assumed = [one for k in clash for one in domains[k][1]]
+    if assumed and contradiction(box, assumed) is not None:
+        return None  # no parameters are such that it is claimed at all these labels
     chosen = [conditions[k] for k in clash]
     tried: dict[int, Verdict] = {}
     for one in chosen:
         if one.number not in tried:
-            special = _each(_special, free, claim, [one.labels], clock, time_share=0.5)
+            labels = [choices[one.number]]
+            special = _each(
+                _special, _without_identities(law), claim, labels, clock, time_share=0.5
+            )
             tried[one.number] = special[0]
     exact = all(
         c.exact and tried[c.number].exact and tried[c.number].condition == c.stated for c in chosen
@@ -226,8 +236,8 @@ def _contradicted(
         if exact:
             return refuted({}, reason, "signs")
         return undecided(f"it holds if {needs}, which no parameters satisfy")
-    box, point = failure.box, failure.point
-    value = f"{failure.text} {value_text(box, failure.quantity, dict(point))}"
+    point = dict(failure.point)
+    value = f"{failure.text} {value_text(failure.box, failure.quantity, point)}"
     return refuted(point, "; ".join(filter(None, (value, reason))), failure=failure)
 
 
@@ -238,11 +248,49 @@ def _without_identities(law: Law) -> Law:
     return replace(law, declarations=replace(law.declarations, identities=()), root=None)
 
 
-def _domain_at_fewest_labels(law: Law, claim: Claim, labels: Mapping[str, str]) -> Box:
-    """The domain of the law, whatever the claim assumes, with the fewest labels it allows."""
+def _may_hold(law: Law, claim: Claim, conditions: Sequence[LabelledCondition]) -> bool:
+    """Whether parameters are known for which the claim says something and holds at all labels.
+
+    At some labels the claim may say nothing about them: where they break what it assumes.
+    """
+    domains = [_domain_at(law, claim, c.labels) for c in conditions]
+    box = parameters_of([domain for domain, _ in domains])
+    (_, assumed), *others = domains
+    ways = [
+        ([c.needs], *([_opposite(one)] for one in of_claim))
+        for c, (_, of_claim) in zip(conditions[1:], others, strict=True)
+    ]
+    first = [*assumed, conditions[0].needs]
+    return any(
+        has_point(box, [*first, *(one for way in chosen for one in way)])
+        for chosen in islice(product(*ways), MAX_WAYS)
+    )
+
+
+def _opposite(relation: Relation) -> Relation:
+    return Relation(-relation.positive, not relation.strict)
+
+
+def _domain_at(law: Law, claim: Claim, labels: Mapping[str, str]) -> tuple[Box, list[Relation]]:
+    """The domain of the law with the fewest labels, and what the claim assumes of parameters."""
     free = _without_identities(law)
     ground = _ground(free, claim, labels, spare=True)
-    return domain_of(_law_of(free, ground, claim).built())
+    stated = claim_at(ground, claim, labels)
+    if stated is None:  # it is about a quantity that the law at these labels does not have
+        ground = _ground(free, claim, labels, spare=False)
+        stated = claim_at(ground, claim, labels) or claim
+    grounded = _law_of(free, ground, stated).built()
+    box = domain_of(grounded)
+    if not stated.conditions:
+        return box, []
+    narrowed = domain_of(grounded, stated)
+    assumed = [
+        one
+        for s, relations in narrowed.relations.items()
+        for one in relations
+        if one not in box.relations.get(s, ()) and not one.positive.free_symbols & box.variables
+    ]
+    return box, assumed
 
 
 def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
