@@ -79,7 +79,7 @@ def may_be_output(text: str, name: str, output: str) -> bool:
     plain = output.partition("[")[0]
     if nearest(name, [plain]) is not None:
         return True
-    named = rf"(?<![\w.]){re.escape(name)}(?!\w)"
+    named = rf"(?:(?<=[²³])|(?<![\w.])){re.escape(name)}(?!\w)"  # ² is a letter to `re`
     claims = [line for line in REQUIRE.findall(text) if re.search(named, line)]
     if any(re.search(rf"(?<![\w.]){re.escape(plain)}(?!\w)", line) for line in claims):
         return False
