@@ -37,7 +37,7 @@ require {}
 def check(text: str, folder: Path) -> lawdsl.Verdict:
     path = folder / "example.law"
     path.write_text(text, encoding="utf-8")
-    (verdict,) = lawdsl.check(path).claims
+    (verdict,) = lawdsl.check(path, seconds=20).claims
     return verdict
 
 
@@ -68,7 +68,7 @@ def test_the_refutation_gives_the_contradictory_conditions(
 def test_the_refuting_point_is_one_at_which_the_claim_fails(tmp_path: Path):
     path = tmp_path / "example.law"
     path.write_text(M4.format("{web, code}"), encoding="utf-8")
-    (verdict,) = lawdsl.check(path).claims
+    (verdict,) = lawdsl.check(path, seconds=20).claims
     at = {name: Fraction(value) for name, value in verdict.witness}
     assert at["t[i, web]"] >= at["t[i, code]"]  # so the loss does not fall from code to web
 
