@@ -41,7 +41,9 @@ def check(text: str, folder: Path) -> lawdsl.Verdict:
     return verdict
 
 
-@pytest.mark.parametrize("labels", ["training", "{web, code}", "{web, code, math}"])
+@pytest.mark.parametrize(
+    "labels", ["training", "{web, code}", "{web, code, math}", "1..5", "{l1, l2, l3, l4, l5, l6}"]
+)
 def test_an_exchange_both_ways_is_refuted_whatever_the_labels(labels: str, tmp_path: Path):
     verdict = check(M4.format(labels), tmp_path)
     assert (verdict.verdict, verdict.ok, verdict.condition) == ("refuted", False, None), verdict
@@ -106,6 +108,14 @@ def test_many_labels_with_conditions_of_their_own_are_satisfiable(tmp_path: Path
     )
     verdict = check(text, tmp_path)
     assert verdict.verdict == "conditional" and "a[l10] > 0" in str(verdict.condition), verdict
+
+
+def test_conditions_at_too_many_labels_are_not_called_satisfiable(tmp_path: Path):
+    """Five names stand for labels in 120 orders; not all of them are examined."""
+    claim = "x*(a[p] + 2*a[q] + 3*a[m] + 4*a[n] + 5*a[o]) > 0"
+    verdict = check(SUM.format("domain", claim), tmp_path)
+    assert verdict.verdict == "undecided", verdict
+    assert "for all labels; whether any parameters are so is not known" in str(verdict.blame)
 
 
 def relations(law: Law, texts: list[str]) -> list[Relation]:

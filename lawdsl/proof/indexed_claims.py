@@ -7,7 +7,7 @@ under this abstraction holds for all sets. A refutation is a point of a law with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
@@ -16,7 +16,7 @@ from lawdsl.core.enumerations import conjunction
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
 from lawdsl.language.claim_texts import claim_text
-from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences
+from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
@@ -25,9 +25,13 @@ from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law
 from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.conditions_of_labels import (
+    MAX_CONDITIONS,
     SUBSCRIPTS,
     LabelledCondition,
+    exchanged_choices,
+    label_choices,
     label_names,
+    listed_labels,
     needed_at_all_labels,
 )
 from lawdsl.proof.counterexample import value_text
@@ -37,7 +41,8 @@ from lawdsl.proof.satisfiability import contradiction, has_point, parameters_of
 from lawdsl.proof.verdict import Verdict, refuted, too_late, undecided
 
 MIN_LABELS = 2  # of a set whose size the law does not state
-GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
+PAIR_TIME_SHARE = 0.3  # of the time, for two labels and their exchange
+GENERAL_TIME_SHARE = 0.7  # of the time left, for sets of any size; a refutation needs less
 MAX_WAYS = 16  # in which a claim can hold at all labels, that are tried
 HOLDING_VERDICTS = ("proved", "inside")
 # the verdict on several choices of labels is the worst of theirs, the last in this order
@@ -79,19 +84,29 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     names = label_names(declared, claim)
     if len(names) > MAX_ASSIGNMENTS:
         return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
-    choices = list(islice(_label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    choices = list(islice(label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    # an exchange of two labels shows the commonest contradiction, whatever the number of labels
+    pair = exchanged_choices(choices)
+    at = [choices[k] for k in pair]
+    verdicts = _each(_general, law, claim, at, clock, time_share=PAIR_TIME_SHARE)
+    known = dict(zip(pair, verdicts, strict=True))
+    contradictory = _contradicted(law, claim, choices, known, clock)
+    if contradictory is not None:
+        return contradictory
     if len(choices) > MAX_ASSIGNMENTS:
         return undecided(f"its names stand for labels in more than {MAX_ASSIGNMENTS} ways")
-    general = _each(_general, law, claim, choices, clock, time_share=GENERAL_TIME_SHARE)
+    others = [k for k in range(len(choices)) if k not in known]
+    at = [choices[k] for k in others]
+    verdicts = _each(_general, law, claim, at, clock, time_share=GENERAL_TIME_SHARE)
+    known |= zip(others, verdicts, strict=True)
     # the most general proof first: it settles the claim for all sizes of sets
+    general = [known[k] for k in range(len(choices))]
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
-    conditions = list(needed_at_all_labels(declared, claim, choices, general))
-    if conditions:
-        contradictory = _contradicted(law, claim, choices, conditions, clock)
-        if contradictory is not None:
-            return contradictory
+    contradictory = _contradicted(law, claim, choices, known, clock)
+    if contradictory is not None:
+        return contradictory
     special = _each(_special, law, claim, choices, clock)
     least = _worst(special)
     if least.verdict == "refuted":
@@ -104,7 +119,8 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
         if declared.identities:
             special = _each(_special, _without_identities(law), claim, choices, clock)
         verdict = _conditional(declared, general, special)
-        if not _may_hold(law, claim, conditions):
+        conditions = needed_at_all_labels(declared, claim, choices, known)
+        if not _may_hold(law, claim, list(conditions)):
             return undecided(
                 f"it holds if {verdict.condition}, for all labels; whether any parameters are so is "
                 "not known"
@@ -204,11 +220,14 @@ def _contradicted(
     law: Law,
     claim: Claim,
     choices: Sequence[Mapping[str, str]],
-    conditions: Sequence[LabelledCondition],
+    verdicts: Mapping[int, Verdict],
     clock: TimeBudget,
 ) -> Verdict | None:
     """The refutation of a claim that holds at some labels only if it fails at others: a point at
     which it fails, and the conditions, if each is necessary; None where these can hold together."""
+    conditions = list(needed_at_all_labels(law.declarations, claim, choices, verdicts))
+    if not conditions:
+        return None
     domains = [_domain_at(law, claim, c.labels) for c in conditions]
     box = parameters_of([domain for domain, _ in domains])
     clash = contradiction(box, [c.needs for c in conditions])
@@ -253,6 +272,8 @@ def _may_hold(law: Law, claim: Claim, conditions: Sequence[LabelledCondition]) -
 
     At some labels the claim may say nothing about them: where they break what it assumes.
     """
+    if len(conditions) > MAX_CONDITIONS:
+        return False
     domains = [_domain_at(law, claim, c.labels) for c in conditions]
     box = parameters_of([domain for domain, _ in domains])
     (_, assumed), *others = domains
@@ -301,54 +322,8 @@ def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
     return all(subscript in declared.indices for subscript in subscripts)
 
 
-def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
-    """Index set whose labels the law lists -> these labels."""
-    return {s.over: s.listed for s in declared.indices.values() if s.listed}
-
-
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     return max(verdicts, key=lambda v: VERDICT_ORDER.index(v.verdict))
-
-
-def _label_choices(
-    declared: Declarations, claim: Claim, names: Mapping[str, str]
-) -> Iterator[dict[str, str]]:
-    """The possible labels of the names of a claim: those of a listed set, or symbolic ones."""
-    lists = _listed(declared)
-    free = {name: over for name, over in names.items() if over not in lists}
-    bound = [name for name, over in names.items() if over in lists]
-    for labels in coincidences(declared, free):
-        for choice in _with_listed_labels(labels, bound, names, lists):
-            fresh = [(names[n], x) for n, x in choice.items() if n not in declared.indices]
-            if len(set(fresh)) == len(fresh) and not _exchanges_with_itself(claim, choice):
-                yield choice
-
-
-def _exchanges_with_itself(claim: Claim, choice: Mapping[str, str]) -> bool:
-    """Whether an exchange would be one of a share with itself."""
-    stated = claim.claim
-    if not isinstance(stated, tree.TrendNode) or not isinstance(stated.against, tree.Element):
-        return False
-    exchanged = (stated.name, stated.against)
-    labels = [
-        [choice.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
-        for named in exchanged
-    ]
-    return labels[0] == labels[1]
-
-
-def _with_listed_labels(
-    labels: dict[str, str],
-    remaining: Sequence[str],
-    names: Mapping[str, str],
-    lists: Mapping[str, tuple[str, ...]],
-) -> Iterator[dict[str, str]]:
-    """The assignments of labels of listed sets to the remaining names."""
-    if not remaining:
-        yield labels
-        return
-    for label in lists[names[remaining[0]]]:
-        yield from _with_listed_labels({**labels, remaining[0]: label}, remaining[1:], names, lists)
 
 
 # Sets of any size
@@ -437,7 +412,7 @@ def _ground(
     for over in {s.over: None for s in declared.indices.values()}:
         used = [choice[name] for name, of in names.items() if of == over]
         instance_labels[over] = tuple(dict.fromkeys(used))
-    lists = _listed(declared)
+    lists = listed_labels(declared)
     instance_labels |= lists
     counts = {s.over: len(s.labels) for s in declared.indices.values() if s.labels}
     if spare:
