@@ -14,6 +14,7 @@ from lawdsl.core.objectives import Objective, ParameterChoice
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import RELATIONS, TooLarge, Undefined, value
 from lawdsl.language.formulas import check_formula, number
+from lawdsl.language.mistakes.misspelt_losses import MEANT, misspelt_loss
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
@@ -40,7 +41,7 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         named = _named_parameter(statement.objective)
         if named is not None:
             message, span = f"`{named}` is given by its place", scope.within(statement.span, named)
-        near = _misspelt_loss(statement.objective)
+        near = misspelt_loss(statement.objective)
         if near is not None and near[0].lower() != near[1]:
             help = f"did you mean `{near[1]}`?"
         suggested = scope.instead(statement.span, *near) if near is not None else ()
@@ -50,28 +51,6 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
     ):
         return None
     return objective
-
-
-MEANT = {
-    "squared": "mse rmse sse rss l2 ols ls least_squares leastsquares squares square gaussian".split(),
-    "absolute": "mae l1 lad abs laplace".split(),
-    "huber": "huber_loss smooth_l1 logcosh pseudo_huber robust log_huber huberloss".split(),
-    "quantile": "pinball tilted check expectile quantile_loss".split(),
-}
-"""Losses of the language -> what they, or their like, are called elsewhere."""
-
-
-def _misspelt_loss(formula: Formula) -> tuple[str, str] | None:
-    """The function of an objective, and the loss whose name it misspells; None for other names."""
-    if not isinstance(formula, tree.Call) or formula.function in LOSSES:
-        return None
-    elsewhere = [name for names in MEANT.values() for name in names]
-    meant = keywords.nearest(formula.function, LOSSES)
-    return (
-        None
-        if meant is None or formula.function.lower() in elsewhere
-        else (formula.function, meant)
-    )
 
 
 def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:

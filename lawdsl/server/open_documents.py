@@ -118,6 +118,7 @@ class OpenDocuments:
             document.path,
             opened=self.opened(),
             last=document.document,
+            on_disk=document.on_disk,
         )
 
     def naming(self, path: Path, but: str) -> Iterator[OpenDocument]:
