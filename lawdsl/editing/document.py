@@ -169,7 +169,7 @@ def read_document(
     Args:
         text: the text of the editor.
         path: its file.
-        name: under which messages show the file; its path by default.
+        name: under which messages show a text that has no file; None for the path of its file.
         opened: the texts of all open files, which count instead of those on disk.
         last: the version before, from which the last good one is taken.
     """
@@ -181,7 +181,7 @@ def read_document(
     diagnostics: Sequence[Diagnostic]
     try:
         declared, diagnostics = declared_section(source, path.parent, reading)
-        if isinstance(declared, Question):
+        if isinstance(declared, Question) and name is None:
             diagnostics = [*diagnostics, *warnings_of_file_name(declared, path)]
     except LawdslError as error:
         diagnostics = error.diagnostics
