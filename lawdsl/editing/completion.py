@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
 from lawdsl.core.units import PREFIXES, UNITS
-from lawdsl.editing.completion_names import declared_names
+from lawdsl.editing.completion_names import called_in_claim, declared_names
 from lawdsl.editing.completion_place import Completion, Place, place_in
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import file_of
@@ -67,7 +67,7 @@ def _words(document: Document, place: Place, *, indexed: bool) -> Iterator[Compl
     if not place.before:
         yield from _statements(document, place)
         return
-    for word in _keywords(place):
+    for word in _keywords(place, document.section):
         yield Completion(word, "keyword", span, KEYWORDS.get(word, ""), 3)
     role = place.word.role
     if role == "unit" and "NAME" in place.accepts:
@@ -105,10 +105,16 @@ def _snippets(snippets: Sequence[Snippet], span: Span, rank: int = 4) -> Iterato
         yield Completion(each.text, "snippet", span, each.meaning, rank, each.pattern)
 
 
-def _keywords(place: Place) -> Iterator[str]:
+def _keywords(place: Place, section: str) -> Iterator[str]:
     """The keywords that may stand at the cursor."""
+    if called_in_claim(place):
+        return
     for word in (*PLACED, *PIECEWISE, "unit", "for", "in", "is", "as", "expect", "finite"):
         if word.upper() in place.accepts and place.line in ONLY_IN.get(word, (place.line,)):
+            if word == "if" and place.line == "minimize" and section == "law":
+                continue  # the objective of a fit is a loss
+            if word == "simplex" and place.before[-2].type != "RSQB":
+                continue  # over what would a name without subscripts sum to 1?
             yield word
     if "TREND" in place.accepts:
         yield from TRENDS
@@ -124,6 +130,7 @@ def _is_formula(place: Place, section: str) -> bool:
     """Whether a formula may begin at the cursor, in which functions may stand."""
     begins = {"LPAR", "NAME"} <= place.accepts  # behind a name a bracket begins a call
     begins = begins and not place.following.startswith("=")  # the variable in `L(N = 1)`
+    begins = begins and not called_in_claim(place)
     begins = begins and not (section == "question" and place.word.alone)  # nor in `loss(N)`
     return begins and place.word.role in ("name", "function", "constant", "law")
 
@@ -131,7 +138,11 @@ def _is_formula(place: Place, section: str) -> bool:
 def _functions(place: Place, section: str, *, indexed: bool) -> Iterator[Completion]:
     names = [*FUNCTIONS, *(AGGREGATES if indexed else ())]
     if place.line == "minimize" and section == "law":
-        names = [*LOSSES, "straightest"] if len(place.before) == 1 else ["log"]
+        names = list(LOSSES) if len(place.before) == 1 else ["log"]
+    if place.line in ("prior", "start") and not {"EQUAL", "IN"} & {t.type for t in place.before}:
+        names = ["log"] if place.before[-1].type != "LPAR" else []
+    if place.line == "fix" and "EQUAL" not in {t.type for t in place.before}:
+        names = []
     if place.line == "require":
         names.append("diff")
     for name in names:
