@@ -18,7 +18,7 @@ from lawdsl.editing.meanings import (
     function_meaning,
     unit_meaning,
 )
-from lawdsl.editing.names import Files
+from lawdsl.editing.names import File, Files
 from lawdsl.editing.snippets import Snippet, claim_snippets, statement_snippets
 from lawdsl.language.keywords import (
     AGGREGATES,
@@ -55,13 +55,15 @@ def completions(document: Document, offset: int, files: Files) -> list[Completio
     proposals_by_text: dict[tuple[str, str], Completion] = {}
     declared = files.all_declared(file).values()
     indexed = any(target.kind == "index" for target in declared)
-    words = _words(document, place, indexed=indexed)
+    words = _words(document, place, file, files, indexed=indexed)
     for proposal in (*words, *declared_names(file, place, files)):
         proposals_by_text.setdefault((proposal.text, proposal.kind), proposal)
     return sorted(proposals_by_text.values(), key=lambda c: (c.rank, c.text))
 
 
-def _words(document: Document, place: Place, *, indexed: bool) -> Iterator[Completion]:
+def _words(
+    document: Document, place: Place, file: File, files: Files, *, indexed: bool
+) -> Iterator[Completion]:
     """Words of the language; sums only where there is an index."""
     span = place.span
     if not place.before:
@@ -80,7 +82,7 @@ def _words(document: Document, place: Place, *, indexed: bool) -> Iterator[Compl
     elif _is_formula(place, document.section):
         yield from _functions(place, document.section, indexed=indexed)
         if place.line == "require" and [t.type for t in place.before] == ["REQUIRE"]:
-            yield from _snippets(claim_snippets(file_of(document)), span, rank=0)
+            yield from _snippets(claim_snippets(file, files), span, rank=0)
 
 
 def _statements(document: Document, place: Place) -> Iterator[Completion]:
@@ -135,10 +137,21 @@ def _is_formula(place: Place, section: str) -> bool:
     return begins and place.word.role in ("name", "function", "constant", "law")
 
 
+def _functions_in_objective(place: Place) -> list[str]:
+    """A loss; in it the logarithm of the output, or where the values of a parameter come from."""
+    if len(place.before) == 1:
+        return list(LOSSES)
+    if place.before[-1].type == "EQUAL":
+        return ["straightest"]
+    part = [str(token) for token in place.before]
+    part = part[len(part) - part[::-1].index(",") :] if "," in part else part
+    return [] if "log" in part or place.before[-1].type == "MINUS" else ["log"]
+
+
 def _functions(place: Place, section: str, *, indexed: bool) -> Iterator[Completion]:
     names = [*FUNCTIONS, *(AGGREGATES if indexed else ())]
     if place.line == "minimize" and section == "law":
-        names = list(LOSSES) if len(place.before) == 1 else ["log"]
+        names = _functions_in_objective(place)
     if place.line in ("prior", "start") and not {"EQUAL", "IN"} & {t.type for t in place.before}:
         names = ["log"] if place.before[-1].type != "LPAR" else []
     if place.line == "fix" and "EQUAL" not in {t.type for t in place.before}:

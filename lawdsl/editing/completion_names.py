@@ -9,8 +9,7 @@ from lawdsl.core.diagnostics import Span
 from lawdsl.editing.completion_place import Completion, Place
 from lawdsl.editing.law_names import law_names
 from lawdsl.editing.names import File, Files, Target
-from lawdsl.editing.words import CALLED as CALLED_WORDS
-from lawdsl.editing.words import Line
+from lawdsl.editing.words import CALLED as CALLED_WORDS, Line
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import ascii_name
 from lawdsl.language.pipeline_records import MEASUREMENTS
@@ -155,6 +154,10 @@ def _names(file: File, place: Place, files: Files) -> Iterator[Completion]:
         kinds = _kinds_of_parameters(place, kinds)
     elif place.line == "minimize" and file.section == "law":
         kinds = _kinds_in_objective(place)
+    if called_in_claim(place) and any(
+        t.kind == "index" for t in _known(file, place, files).values()
+    ):
+        return  # only a law without indices is taken at values
     brackets = SUBSCRIPTS.match(place.following)
     if CALLED.match(place.following):  # only what is called
         kinds, brackets = tuple(kind for kind in kinds if kind in CALLABLE[file.section]), None
@@ -166,17 +169,20 @@ def _names(file: File, place: Place, files: Files) -> Iterator[Completion]:
         never |= _determined(file, place)
     if place.line == "tie":
         never |= _changing(file, files)
+    alone = place.line == "require" and before[-1] in ("DEL", "AS")
     line_start = span_of(place.before[0]).start
     for target in _known(file, place, files).values():
         here = target.file.path == file.path
         own_line = here and line_start <= target.span.start < place.span.start
         if own_line and (place.line in ONE_NAME or (bounded and _is_last(target, file, place))):
             continue  # nothing is made of itself
-        if brackets and len(_subscripts_of(target).split(",")) != len(brackets[1].split(",")):
+        if brackets and len(subscripts_of(target).split(",")) != len(brackets[1].split(",")):
             continue
-        if brackets and not _subscripts_of(target):
+        if brackets and not subscripts_of(target):
             continue
         above = not here or target.span.end <= place.span.start
+        if alone and target.kind == "variable" and in_simplex(target):
+            continue
         if target.kind in kinds and target.name not in never:
             if above or late or target.kind in ("use", "output"):
                 yield _name(target, place, 1 if here else 2)
@@ -239,9 +245,17 @@ def _kinds_in_objective(place: Place) -> tuple[str, ...]:
     types = [t.type for t in place.before]
     if types[-1] == "LPAR":
         return ("output",)
-    if types[-1] == "MINUS" or (types[-1] == "COMMA" and types.count("LPAR") == 1):
+    if types[-1] == "MINUS" and "straightest" in map(str, place.before):
+        return ("parameter",)
+    if types[-1] == "COMMA" and types.count("LPAR") == 1 and _has_its_number(place):
         return ("parameter",)
     return ()
+
+
+def _has_its_number(place: Place) -> bool:
+    """Whether the loss has the number that some losses need, behind which parameters may stand."""
+    words = [str(token) for token in place.before]
+    return words[1] in ("squared", "absolute") or words.count(",") > 1
 
 
 def _circular(file: File, place: Place) -> frozenset[str]:
@@ -309,16 +323,30 @@ def _behind_for_of_sum(types: Sequence[str]) -> bool:
 
 def _name(target: Target, place: Place, rank: int) -> Completion:
     alone = not place.following.startswith(("(", "["))
-    text = target.name + (_subscripts_of(target) if alone else "")
+    text = target.name + (subscripts_of(target) if alone else "")
     snippet = f"{text}($1)$0" if alone and target.kind == "use" else ""
     kind = DETAILS.get(target.kind, target.kind)
     return Completion(text, target.kind, place.span, kind, rank, snippet)
 
 
-def _subscripts_of(target: Target) -> str:
-    """The subscripts with which a name is declared, `[i, j]`; empty for none."""
+def subscripts_of(target: Target) -> str:
+    """The subscripts with which a name is declared, `[i, j]`; empty for none.
+
+    Args:
+        target: the name.
+    """
     subscripts = SUBSCRIPTS.match(target.file.text, target.span.end)
     return f"[{', '.join(part.strip() for part in subscripts[1].split(','))}]" if subscripts else ""
+
+
+def in_simplex(target: Target) -> bool:
+    """Whether a variable is on a simplex, where it cannot change alone.
+
+    Args:
+        target: the name.
+    """
+    line = target.file.words.lines[target.file.declared[target.name].line]
+    return any(word.text == "simplex" for word in line.words)
 
 
 def _of_law(file: File, place: Place, files: Files) -> Iterator[Completion]:
