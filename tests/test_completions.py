@@ -168,6 +168,7 @@ PLACES = {
     "minimize squared(log(L - |": (),
     "minimize squared(L, E = |": ("log(L - E), 10))",),
     "minimize huber(L, |": (")", "2))"),
+    "minimize squared(L, |": (" = straightest(log(L - @), 10))",),
     "minimize huber(L, 1e-3, |": (" = straightest(log(L - @), 10))", "2))"),
     "start |": (" in {1, 2}", "A) in {1, 2}"),
     "start log(|": (") in {1, 2}",),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES
 from lawdsl.core.units import PREFIXES, UNITS
-from lawdsl.editing.completion_names import called_in_claim, declared_names
+from lawdsl.editing.completion_names import called_in_claim, declared_names, gives_parameter
 from lawdsl.editing.completion_place import Completion, Place, place_in
 from lawdsl.editing.document import Document
 from lawdsl.editing.hover import file_of
@@ -143,6 +143,8 @@ def _functions_in_objective(place: Place) -> list[str]:
         return list(LOSSES)
     if place.before[-1].type == "EQUAL":
         return ["straightest"]
+    if gives_parameter(place):
+        return []
     part = [str(token) for token in place.before]
     part = part[len(part) - part[::-1].index(",") :] if "," in part else part
     return [] if "log" in part or place.before[-1].type == "MINUS" else ["log"]

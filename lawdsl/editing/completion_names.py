@@ -247,15 +247,20 @@ def _kinds_in_objective(place: Place) -> tuple[str, ...]:
         return ("output",)
     if types[-1] == "MINUS" and "straightest" in map(str, place.before):
         return ("parameter",)
-    if types[-1] == "COMMA" and types.count("LPAR") == 1 and _has_its_number(place):
+    if gives_parameter(place):
         return ("parameter",)
     return ()
 
 
-def _has_its_number(place: Place) -> bool:
-    """Whether the loss has the number that some losses need, behind which parameters may stand."""
+def gives_parameter(place: Place) -> bool:
+    """Whether the cursor is where a loss has `c = straightest(…)`: behind the number that some losses need.
+
+    Args:
+        place: the place, in an objective.
+    """
     words = [str(token) for token in place.before]
-    return words[1] in ("squared", "absolute") or words.count(",") > 1
+    needs = words[1] not in ("squared", "absolute")
+    return words[-1] == "," and words.count("(") == 1 and words.count(",") > needs
 
 
 def _circular(file: File, place: Place) -> frozenset[str]:
