@@ -259,8 +259,9 @@ def gives_parameter(place: Place) -> bool:
         place: the place, in an objective.
     """
     words = [str(token) for token in place.before]
-    needs = words[1] not in ("squared", "absolute")
-    return words[-1] == "," and words.count("(") == 1 and words.count(",") > needs
+    if words[-1] != "," or words.count("(") != 1:
+        return False
+    return words.count(",") > (words[1] not in ("squared", "absolute"))
 
 
 def _circular(file: File, place: Place) -> frozenset[str]:
