@@ -127,6 +127,8 @@ def test_claims_of_an_indexed_law_have_subscripts(tmp_path: Path):
     assert not any("is chinchilla" in text for text in found)
     assert "r[i]" not in names(offered(INDEXED + "∂L[i]/∂|", path))
     assert "N" not in names(offered(INDEXED + "L(|", path))
+    objective = INDEXED.replace("require ", "minimize squared(|)")
+    assert "L" in names(offered(objective, path), "output")
     assert "simplex" in names(offered(INDEXED.replace("require ", "variable s[i] in |"), path))
     for text in found:
         assert wrong_in(INDEXED + text, path) == set(), text

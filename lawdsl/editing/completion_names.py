@@ -286,9 +286,12 @@ def _changing(file: File, files: Files) -> frozenset[str]:
 
 
 def _determined(file: File, place: Place) -> frozenset[str]:
-    """The parameters that other lines fix or tie, or have a statement of this kind about."""
+    """The parameters that other lines fix or tie, or have a prior for where this is one."""
     here = _line_at(file, place)
-    lines = [line for line in file.words.lines if line.keyword in ("fix", "tie", place.line)]
+    once = (
+        ("fix", "tie", "prior") if place.line == "prior" else ("fix", "tie")
+    )  # `log(C - C0)` starts C
+    lines = [line for line in file.words.lines if line.keyword in once]
     return frozenset(name for line in lines if line is not here for name in _defined(line))
 
 
@@ -329,7 +332,8 @@ def _behind_for_of_sum(types: Sequence[str]) -> bool:
 
 def _name(target: Target, place: Place, rank: int) -> Completion:
     alone = not place.following.startswith(("(", "["))
-    text = target.name + (subscripts_of(target) if alone else "")
+    whole = place.line == "minimize" and target.kind == "output"  # a loss is of all its elements
+    text = target.name + (subscripts_of(target) if alone and not whole else "")
     snippet = f"{text}($1)$0" if alone and target.kind == "use" else ""
     kind = DETAILS.get(target.kind, target.kind)
     return Completion(text, target.kind, place.span, kind, rank, snippet)
