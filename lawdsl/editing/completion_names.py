@@ -234,6 +234,8 @@ def called_in_claim(place: Place) -> bool:
 def _kinds_of_parameters(place: Place, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of names in a statement about parameters: these in front of its sign or `in`."""
     types = {t.type for t in place.before}
+    if place.line == "start" and place.before[-1].type == "MINUS":  # of a bound, in `log(C - C0)`
+        return ("setting", "parameter", "let")
     if not types & {"EQUAL", "IN"}:
         return ("parameter",)
     numbers = {"fix": (), "prior": (), "start": ("setting",)}
