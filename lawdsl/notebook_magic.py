@@ -20,10 +20,12 @@ from IPython.display import display
 from lawdsl.cli.fit import priors
 from lawdsl.cli.options import OF_ONE_FIT, changes, columns, count_of_starts, fit_options
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text, printable, render
+from lawdsl.data.columns import MAPPING, NAMED_MAPPING
 from lawdsl.data.read import read_table
+from lawdsl.data.table import Table
 from lawdsl.fitting.fit import check_inputs, fit_with
 from lawdsl.fitting.options import FitOptions
-from lawdsl.language.keywords import section_of_text
+from lawdsl.language.keywords import did_you_mean, section_of_text
 from lawdsl.language.library import declared
 from lawdsl.law.law import Law
 from lawdsl.proof.check import check
@@ -113,7 +115,7 @@ def law(line: str, cell: str, variables: dict[str, Any]) -> None:
         _check_name(name, request)
         table = None
         if request.table is not None:  # all input is checked before the proofs, which take longer
-            table = read_table(_table(request.table, variables))
+            table = _table(request.table, variables)
             check_inputs(changed, table, request.options)
         if warnings:
             findings = (Findings(tuple(_in_cell(warnings, line, cell))),)
@@ -154,7 +156,7 @@ def _in_cell(diagnostics: Iterable[Diagnostic], line: str, cell: str) -> list[Di
 
 def _of_line(error: click.ClickException, line: str) -> str:
     """A message about the line of `%%law`, with the word that it is about where that is known."""
-    message = f"{error.format_message()}; `%%law --help` describes the line"
+    message = f"{error.format_message().rstrip('.')}; `%%law --help` describes the line"
     shown = f"%%law {line.strip()}"
     parameter = getattr(error, "param", None)
     options = [getattr(error, "option_name", None), *(getattr(parameter, "opts", None) or ())]
@@ -209,8 +211,28 @@ def _check_name(name: str, request: _Request) -> None:
         raise click.UsageError(f"{printable(name)!r} {problem}: choose another one with --as NAME")
 
 
-def _table(name: str, variables: Mapping[str, Any]) -> Any:
-    return variables[name] if name.isidentifier() and name in variables else name
+def _table(name: str, variables: Mapping[str, Any]) -> Table:
+    """The table in a variable or a file.
+
+    Raises:
+        LawdslError: a malformed table, or no file where there is no variable either.
+    """
+    if name.isidentifier() and name in variables:
+        table = read_table(variables[name])
+        return replace(table, name=NAMED_MAPPING) if table.name == MAPPING else table
+    try:
+        return read_table(name)
+    except LawdslError as error:
+        if not name.isidentifier() or Path(name).exists():
+            raise
+        known = (n for n, value in variables.items() if not n.startswith("_") and _is_table(value))
+        help = did_you_mean(name, known, "give the name of a data frame, or the path of a file")
+        message = f"the notebook has no variable `{name}`, and there is no file of this name"
+        raise LawdslError(replace(error.diagnostics[0], message=message, help=help)) from None
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or hasattr(type(value), "columns")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

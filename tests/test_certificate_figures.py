@@ -77,8 +77,17 @@ def test_a_conditional_claim_is_drawn_where_its_condition_fails():
     assert np.any(curve.columns["y"] < 0), "along a variable with which the claim holds elsewhere"
 
 
-def test_a_claim_of_a_law_with_index_sets_is_drawn_at_the_fewest_labels():
-    curve = curve_of(lawdsl.check("mixing.m4"), "L[i] decreasing in r[a] against r[b]")
+def test_a_claim_of_a_law_with_index_sets_is_drawn_at_the_fewest_labels(tmp_path: Path):
+    text = """law mixed "Loss on each domain by the mixture"
+source    "made for a test"
+index     i over validation
+index     j over training
+variable  r[j] in simplex
+parameter k[i] > 0, t[i, j]
+L[i] = k[i]*exp(sum(t[i, j]*r[j] for j))
+require   L[i] decreasing in r[a] against r[b]
+"""
+    curve = curve_of(checked(text, tmp_path), "L[i] decreasing in r[a] against r[b]")
     assert curve.value is not None and curve.value >= 0
     assert "k[i] = " in curve.others
 

@@ -327,7 +327,7 @@ def test_a_fault_of_the_tool_leaves_a_report_and_no_traceback(
     from lawdsl.language import library
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(library, "shipped", lambda: 1 / 0)
+    monkeypatch.setattr(library, "_shipped", lambda kind: 1 / 0)
     with pytest.raises(SystemExit) as left:
         cli.main(["check", "chinchilla"])
     assert left.value.code == 5

@@ -55,7 +55,8 @@ VERDICTS = [
     (HEAD + WHOLE, "L decreasing in r[a] against r[b] for t[i, a] < 0, t[i, b] > 0", "refuted"),
     (HEAD + "L = A*sum(k[i] for i)", "∂L/∂A > 0", "proved"),
     # shares that rise and fall
-    (HEAD + M4, "L[i] decreasing in r[a] against r[b]", "conditional"),
+    (HEAD + M4, "L[i] decreasing in r[a] against r[b]", "refuted"),  # not in b against a too
+    (HEAD + M4, "L[i] decreasing in r[a] against r[b] for t[i, a] < t[i, b]", "proved"),
     (HEAD + M4, "L[i] decreasing in r[a] against r[b] for t[i, a] < 0, t[i, b] > 0", "proved"),
     (HEAD + M4, "L[i] increasing in r[a] against r[b] for t[i, a] < 0, t[i, b] > 0", "refuted"),
     (HEAD + "L = A*sum(r[j] for j)", "L increasing in r[a] against r[b]", "refuted"),  # it is A
@@ -88,9 +89,9 @@ def test_claims_of_any_number_of_labels(text: str, claim: str, verdict: str, tmp
 
 
 def test_a_condition_names_the_elements(tmp_path: Path):
-    law = claimed(HEAD + M4, "L[i] decreasing in r[a] against r[b]", tmp_path)
+    law = claimed(HEAD + M4, "k[i]*(c[i] - t[i, a] - t[i, b]) > 0", tmp_path)
     (found,) = lawdsl.check(law).claims
-    assert found.condition == "t[i, a] < t[i, b]"
+    assert found.condition == "t[i, a] + t[i, b] < c[i]"
 
 
 def test_a_refutation_is_a_point_of_a_law_with_few_labels(tmp_path: Path):

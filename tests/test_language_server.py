@@ -292,7 +292,10 @@ async def test_commands_give_verdicts_and_the_formula(editor: Editor, tmp_path: 
 
 @server_loop
 async def test_fifty_documents_are_open(editor: Editor, tmp_path: Path) -> None:
-    uris = [editor.open(tmp_path / f"rough{k}.law", ROUGH + f"# {k}\n") for k in range(50)]
+    uris = [
+        editor.open(tmp_path / f"rough{k}.law", ROUGH.replace("law rough", f"law rough{k}"))
+        for k in range(50)
+    ]
     for uri in uris:
         assert [
             d for d in await editor.published(uri, 1) if not str(d.code).startswith("claim")

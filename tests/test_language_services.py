@@ -343,6 +343,14 @@ def test_formatting_is_that_of_the_command(tmp_path: Path):
         CliRunner().invoke(cli, ["fmt", str(file)])
         assert edit is not None
         assert applied(text, (edit,)) == file.read_text(encoding="utf-8")
+    for end in ("\n", "\r\n"):
+        text = (LAW + 'note   "x"\n').replace("\n", end)
+        file = tmp_path / "ends.law"
+        file.write_bytes(text.encode("utf-8"))
+        edit = formatting(read_document(text, file), CACHE)
+        CliRunner().invoke(cli, ["fmt", str(file)])
+        assert edit is not None
+        assert applied(text, (edit,)) == file.read_bytes().decode("utf-8")
     whole = read_document(LAW + "parameter (\n", tmp_path / "x.law")
     assert formatting(whole, CACHE) is None  # a line that does not parse would be lost
 

@@ -94,7 +94,11 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
         ("a.csv b.csv", CELL, "write NAME=VALUE"),
         ("L=loss", CELL, "a table is missing before 'L=loss'"),
         ("--start", CELL, "No such option"),
-        ("--starts", CELL, "requires an argument"),
+        ("--starts", CELL, "requires an argument; `%%law --help` describes the line"),
+        ("mapping", CELL, "the columns are r, loss; write L=loss"),
+        ("maping L=loss", CELL, "the notebook has no variable `maping`, and there is no file"),
+        ("maping L=loss", CELL, "= help: did you mean `mapping`?"),
+        ("nosuch", CELL, "= help: give the name of a data frame, or the path of a file"),
         ("--as 3x", CELL, "--as NAME"),
         ("--as class", CELL, "--as NAME"),
         ("--as print", CELL, "'print' is a built-in name of Python"),
@@ -109,6 +113,7 @@ def test_warnings_on_the_text_are_shown_before_the_law(shell):
 )
 def test_a_mistake_has_one_message_and_changes_no_variable(shell, line, cell, message):
     shown(shell, "")
+    shell.user_ns["mapping"] = {"r": [0.1, 0.2, 0.5, 0.8], "loss": [3.0, 2.5, 2.0, 1.9]}
     before = shell.user_ns["my_share"]
     with pytest.raises(UsageError) as raised:
         shown(shell, line, cell)

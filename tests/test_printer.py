@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import strategies
+from click.testing import CliRunner
 from hypothesis import given, settings
 
+from lawdsl.cli import cli
 from lawdsl.language import tree
 from lawdsl.language.parser import parse
-from lawdsl.language.printer import print_document, print_formula, print_statement
+from lawdsl.language.printer import print_document, print_formula, print_like, print_statement
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -168,3 +170,48 @@ def test_several_blank_lines_become_one():
 def test_an_empty_file_stays_empty():
     assert print_document(read("")) == ""
     assert print_document(read("\n \n")) == ""
+
+
+ENDS = 'law ends "x"{0}variable  N > 0{1}parameter E > 0{1}{1}L = E + 1/N{1}'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (ENDS.format("\r\n", "\r\n"), ""),
+        (ENDS.format("\n", "\n"), ""),
+        ("\ufeff" + ENDS.format("\r\n", "\r\n"), ""),
+        (ENDS.format("\n", "\r\n"), ": only its line ends differ, which become CR LF"),
+        (ENDS.format("\r\n", "\n"), ": only its line ends differ, which become LF"),
+    ],
+)
+def test_line_ends_stay_as_they_are(tmp_path: Path, text: str, says: str):
+    path = tmp_path / "ends.law"
+    path.write_bytes(text.encode("utf-8"))
+    checked = CliRunner().invoke(cli, ["fmt", "--check", str(path)])
+    diff = CliRunner().invoke(cli, ["fmt", "--diff", str(path)])
+    shown = f"would change {path}{says}\n" if says else ""
+    assert (checked.output, diff.output) == (shown, shown)
+    path.write_bytes(text.replace("  N > 0", " N>0").encode("utf-8"))
+    assert "-variable N>0" in CliRunner().invoke(cli, ["fmt", "--diff", str(path)]).output
+    CliRunner().invoke(cli, ["fmt", str(path)])
+    end = "\r\n" if text.count("\r\n") > 1 else "\n"
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    assert path.read_bytes().decode("utf-8") == mark + ENDS.format(end, end)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("L = max(E,  # why\n  A/N)\n", "L = max(E, A/N)  # why\n"),
+        ("L = E +  # why\n  A/N\n", "L = E + A/N  # why\n"),
+        ("L = max(E,\n  # why\n  A/N)\n", "# why\nL = max(E, A/N)\n"),
+        ("L = max(E,  # one\n  A/N)  # two\n", "# one\nL = max(E, A/N)  # two\n"),
+        ("L = max(E,  # one\n  A,  # two\n  N)\n", "# one\n# two\nL = max(E, A, N)\n"),
+        ('# up\nL = max(E,  # why\n  A/N)\nnote "x"\n', None),
+    ],
+)
+def test_a_comment_inside_a_statement_stays_with_it(before: str, after: str | None):
+    printed = print_like(before, read(before))
+    assert printed == (after or '# up\nL = max(E, A/N)  # why\nnote      "x"\n')
+    assert print_like(printed, read(printed)) == printed

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -151,7 +151,9 @@ def check(
 
     checks: list[Check] = []
     read = [changes.apply(load(name)) for name in laws]
-    of_units = _warnings_of_units(laws)
+    of_texts = [_warnings_of_text(name) for name in laws]
+    if fits:  # which may be of several laws, or several of one
+        of_texts = [tuple(chain(*of_texts))]
     to_check = list(_laws_and_values(read, fits))
     if plot and len(to_check) > 1:
         raise click.UsageError(f"--plot draws the claims of one law, not of {len(to_check)}")
@@ -166,7 +168,7 @@ def check(
         with on_interrupt(so_far), reporter.at_work(fitted=values is not None):
             decided = whole_check(law, limits, values=values, on_verdict=reporter, keep=as_written)
             whole = replace(decided, law=_title_of(law))
-            checks.append(_with_warnings(whole, () if number else of_units))
+            checks.append(_with_warnings(whole, *of_texts[number : number + 1]))
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
 
 
@@ -181,12 +183,16 @@ def _kept_checks(names: Sequence[str], limits: tuple[float, float | None]) -> li
         if known is None:
             return None
         found.append(known)
-    of_units = _warnings_of_units(names)
-    return [_with_warnings(known, () if k else of_units) for k, known in enumerate(found)]
+    return [
+        _with_warnings(known, _warnings_of_text(name))
+        for name, known in zip(names, found, strict=True)
+    ]
 
 
-def _with_warnings(check: Check, further: Sequence[Diagnostic]) -> Check:
-    return replace(check, warnings=(*further, *check.warnings))
+def _with_warnings(check: Check, further: Sequence[Diagnostic] = ()) -> Check:
+    from lawdsl.language.sections import without_unused
+
+    return replace(check, warnings=without_unused(further, check.warnings))
 
 
 def _show_kept(check: Check, *, proofs: bool) -> None:
@@ -226,12 +232,11 @@ def _other_sections(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _warnings_of_units(names: Sequence[str]) -> tuple[Diagnostic, ...]:
-    """What the files of laws say about units; what is never used, proofs find themselves."""
+def _warnings_of_text(name: str) -> tuple[Diagnostic, ...]:
+    """The warnings about the text of a law."""
     from lawdsl.language.library import declarations
 
-    found = [d for name in names if name != "-" for d in declarations(name)[1]]
-    return tuple(d for d in found if d.code in ("L0410", "L0411"))
+    return tuple(declarations(name)[1])
 
 
 def _laws_and_values(

@@ -25,13 +25,15 @@ from lawdsl.core.diagnostics import LawdslError
 def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: bool) -> int:
     """Format the files of laws, questions and pipelines.
 
+    Line ends, LF or CR LF, stay as they are; mixed ones become those of most lines.
+
     FILE may be `-` for standard input.
     """
     from lawdsl.language.library import read
     from lawdsl.language.parser import parse
-    from lawdsl.language.printer import print_document
+    from lawdsl.language.printer import print_like
 
-    changed: list[str] = []
+    changed: dict[str, str] = {}
     lines: list[str] = []
     for name in files:
         text = read(Path(name))
@@ -41,27 +43,28 @@ def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: boo
         # a line that could not be parsed would be lost
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
-        after = print_document(document)
+        after = print_like(source, document)
         if name == "-" and not (check or diff):
             click.echo(after, nl=False)
         if after == before:
             continue
-        changed.append(name)
+        old, new = (text.replace("\r\n", "\n") for text in (before, after))
+        ends = "CR LF" if "\r\n" in after else "LF"
+        changed[name] = f": only its line ends differ, which become {ends}" if old == new else ""
         if diff:
-            pieces = before.splitlines(True), after.splitlines(True)
-            lines += difflib.unified_diff(*pieces, name, name)
+            lines += difflib.unified_diff(old.splitlines(True), new.splitlines(True), name, name)
         elif not check and name != "-":
             write(Path(name), after)
 
     def printed() -> None:
         if diff:
             click.echo("".join(lines), nl=False)
-        for name in changed:
+        for name, what in changed.items():
             if name != "-":
-                print_message(f"{'would change' if check or diff else 'formatted'} {name}")
+                print_message(f"{'would change' if check or diff else 'formatted'} {name}{what}")
 
     ok = not (changed and (check or diff))
-    return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)
+    return finish("fmt", {"changed": list(changed)}, (), ok=ok, as_json=as_json, show=printed)
 
 
 COMMANDS = (fmt,)

@@ -25,6 +25,8 @@ UnitFactors = tuple[tuple[str, int], ...]
 
 MAPPING = "the values given"
 """The name of the table of a mapping that Python gives."""
+NAMED_MAPPING = "the mapping"
+"""The name of one in a notebook, where NAME=COLUMN binds its columns."""
 
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:

@@ -15,7 +15,13 @@ from lawdsl.core.enumerations import disjunction
 from lawdsl.core.files import similar_file
 from lawdsl.core.lazy_modules import lazy_module
 from lawdsl.data import size_limits
-from lawdsl.data.columns import MAPPING, arrow_column, table_from_arrow, table_of_numbers
+from lawdsl.data.columns import (
+    MAPPING,
+    NAMED_MAPPING,
+    arrow_column,
+    table_from_arrow,
+    table_of_numbers,
+)
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.number_columns import plain_numbers
@@ -27,7 +33,7 @@ else:  # it takes long to load, and values given as numbers need none of it
     pa = lazy_module("pyarrow")
 
 FRAME = "the data frame"
-IN_MEMORY = (MAPPING, FRAME)
+IN_MEMORY = (MAPPING, NAMED_MAPPING, FRAME)
 """The names of tables that are not files."""
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 

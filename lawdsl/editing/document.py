@@ -15,9 +15,10 @@ from lawdsl.core.recent import RecentTexts
 from lawdsl.editing.positions import BYTE_ORDER_MARK, Positions
 from lawdsl.language import size_limits
 from lawdsl.language.edited_tokens import MAX_CHARACTERS, edited_lines, edited_tokens
+from lawdsl.language.file_names import warnings_of_file_name
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.lexer import LogicalLine
-from lawdsl.language.library import OpenFiles, declared_section, warnings_of_file_name
+from lawdsl.language.library import OpenFiles, declared_section
 from lawdsl.language.pipeline_records import Pipeline
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
@@ -163,15 +164,17 @@ def read_document(
     name: str | None = None,
     opened: OpenFiles | None = None,
     last: Document | None = None,
+    on_disk: bool = True,
 ) -> Document:
     """Read a text in whatever state it is; nothing is raised for a mistake in it.
 
     Args:
         text: the text of the editor.
         path: its file.
-        name: under which messages show a text that has no file; None for the path of its file.
+        name: under which messages show the file; its path by default.
         opened: the texts of all open files, which count instead of those on disk.
         last: the version before, from which the last good one is taken.
+        on_disk: whether the path is that of a file; else it is where one would be.
     """
     opened = OpenFiles() if opened is None else opened
     reading = replace(opened, named=set())
@@ -181,7 +184,7 @@ def read_document(
     diagnostics: Sequence[Diagnostic]
     try:
         declared, diagnostics = declared_section(source, path.parent, reading)
-        if isinstance(declared, Question) and name is None:
+        if on_disk:
             diagnostics = [*diagnostics, *warnings_of_file_name(declared, path)]
     except LawdslError as error:
         diagnostics = error.diagnostics

@@ -6,7 +6,7 @@ from lawdsl.core.diagnostics import Edit
 from lawdsl.editing.document import Document
 from lawdsl.editing.fixes import changed_part
 from lawdsl.language.parse_cache import ParseCache
-from lawdsl.language.printer import print_document
+from lawdsl.language.printer import print_like
 
 
 def formatting(document: Document, parsed: ParseCache) -> Edit | None:
@@ -24,4 +24,4 @@ def formatting(document: Document, parsed: ParseCache) -> Edit | None:
     tree, mistakes = parsed.parse(document.text, document.source.name)
     if any(d.severity == "error" for d in mistakes):
         return None
-    return changed_part(document.text, print_document(tree))
+    return changed_part(document.text, print_like(document.text, tree))

@@ -11,6 +11,7 @@ from pathlib import Path
 from lawdsl.core.files import real_path
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import words_of
+from lawdsl.language.file_names import header_name
 from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import read, shipped
 
@@ -61,13 +62,16 @@ def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[
     if not file.ships:
         for path in files_below(file.folder, NAMED).paths:
             other = files.read(path) if path != file.path else None
-            if other is not None and other.section in kinds:
-                yield (
-                    ".".join(path.relative_to(file.folder).with_suffix("").parts),
-                    _title(other.text),
-                )
+            name = ".".join(path.relative_to(file.folder).with_suffix("").parts)
+            if other is not None and other.section in kinds and _may_be_named(other, name):
+                yield name, _title(other.text)
     for kind in kinds:
         yield from _shipped(kind)
+
+
+def _may_be_named(file: File, name: str) -> bool:
+    """Whether the law in a file has the name by which others would find it."""
+    return file.section != "law" or header_name(file.text) in ("", name)
 
 
 def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from lawdsl.language.characters import BYTE_ORDER_MARK as BYTE_ORDER_MARK
+
 LINE_END = re.compile(r"\r\n|\r|\n")
-BYTE_ORDER_MARK = "\ufeff"
 
 
 def _utf8(char: str) -> int:

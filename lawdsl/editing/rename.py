@@ -11,16 +11,20 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.editing.names import File, Files, Target
 from lawdsl.editing.navigation import Place, references
 from lawdsl.editing.words import Word
-from lawdsl.language.keywords import KEYWORDS, RESERVED, a, ascii_name
+from lawdsl.language.file_names import has_name_of_file
+from lawdsl.language.keywords import KEYWORDS, NAME_PATTERN, RESERVED, a, ascii_name
 from lawdsl.language.size_limits import MAX_NAME_LENGTH
 
-NAME = re.compile(r"[A-Za-z_Α-ΡΣ-Ωα-ωϑϕϵ][A-Za-z0-9_Α-ΡΣ-Ωα-ωϑϕϵ]*")
+NAME = re.compile(NAME_PATTERN)
 FIXED = {
     "law": "a law has the name of its file: rename the file",
     "label": "labels are values in tables, which would not be renamed",
     "set": "a set of labels has the name of a column in tables, which would not be renamed",
 }
 """Kinds that are not renamed -> why."""
+OTHERWISE_CALLED = (
+    "a law has the name of its file, and this one has another: write that in its first line"
+)
 OUTSIDE = {
     "keyword": "is a keyword",
     "function": "is a function",
@@ -64,6 +68,8 @@ def renamed_word(file: File, offset: int, files: Files) -> tuple[Word, Target]:
     target = files.resolve(word, file)
     if target is None:
         raise RenameRefused(f"`{word.text}` is not declared in a file")
+    if target.kind == "law" and not has_name_of_file(ascii_name(target.name), target.file.path):
+        raise RenameRefused(OTHERWISE_CALLED)
     if target.kind in FIXED:
         raise RenameRefused(FIXED[target.kind])
     if target.file.ships:

@@ -17,6 +17,7 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language.foreign.characters import spelled
 from lawdsl.language.keywords import GREEK, STATEMENTS
 
+BYTE_ORDER_MARK = "\ufeff"
 LOOKALIKES = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
 )
@@ -39,7 +40,10 @@ HINTS = {
     "@": "write a matrix product as `sum(t[i, j]*r[j] for j)`",
     "~": "an equation is written with `=`",
     "?": "formulas have no `?`",
+    "∀": "leave it out: a claim is for the whole domain; `for N > 1` is for a part of it",
 }
+
+NAMES = "names have the letters A to Z and a to z, digits, `_` and Greek letters"
 
 WRITTEN = {
     "→": "->",
@@ -149,7 +153,14 @@ def _instead(char: str) -> tuple[str, str | None]:
         return f"it looks like `{alike}`: type that", alike
     if normal == " ":
         return "use a plain space", " "
-    return HINTS.get(char, "remove it"), None
+    return HINTS.get(char) or _by_category(unicodedata.category(char)), None
+
+
+def _by_category(category: str) -> str:
+    """The advice about any other character, by its general category in Unicode."""
+    if category[0] in "LM":  # letters, and accents that are characters of their own
+        return NAMES
+    return "the operators are + - * / and ^" if category == "Sm" else "remove it"
 
 
 def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:

@@ -215,6 +215,8 @@ STATEMENT_HOMES: dict[str, tuple[str, ...]] = {
 }
 """Statement -> the sections that it may stand in; all others are of a law."""
 
+NAME_PATTERN = "[A-Za-z_Α-ΡΣ-Ωα-ωϑϕϵ][A-Za-z0-9_Α-ΡΣ-Ωα-ωϑϕϵ]*"
+"""What a name matches, as the terminal NAME of the grammar, without ∞."""
 _FIRST_WORD = re.compile(r"^[ \t]*([A-Za-z]+)", re.MULTILINE)
 _SECTION = re.compile(rf"^[ \t]*({'|'.join(SECTIONS)})\b", re.MULTILINE)
 
@@ -249,8 +251,16 @@ def function_named(word: str) -> str | None:
     return next((w for w in (word, RENAMED.get(word, ""), word.lower()) if w in known), None)
 
 
-def intended_statement(word: str, section: str) -> str | None:
-    """The statement that a word of another language, or a misspelled one, most likely stands for."""
+def intended_statement(word: str, section: str, *, defining: bool = False) -> str | None:
+    """The statement that a word of another language, or a misspelled one, most likely stands for.
+
+    Args:
+        word: the word.
+        section: law, question or pipeline.
+        defining: whether `=` follows it: `set k = 3` is no set of labels.
+    """
+    if defining and word.lower() == "set":
+        return "setting"
     own = statements_of(section)
     for words, *meant in INTENDED_STATEMENTS:
         if word.lower() in words.split():

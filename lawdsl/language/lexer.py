@@ -51,6 +51,7 @@ class _StatementBuffer:
     brackets: list[Token] = field(default_factory=list)
     above: list[str] = field(default_factory=list)
     inside: list[str] = field(default_factory=list)
+    inside_behind: bool = False  # whether the last of them stands behind words of the statement
     behind: str | None = None
     gap: bool = False
     broken: BracketError | None = None
@@ -63,16 +64,18 @@ class _StatementBuffer:
             self.broken = BracketError(
                 "L0202", message, opener, f"close it with `{OPENERS[opener]}`"
             )
-        above = (*self.above, *self.inside)
-        return LogicalLine(tuple(self.tokens), above, self.behind, self.gap, self.broken)
+        above, behind = (*self.above, *self.inside), self.behind
+        if self.inside_behind and len(self.inside) == 1 and behind is None:
+            above, behind = tuple(self.above), self.inside[0]
+        return LogicalLine(tuple(self.tokens), above, behind, self.gap, self.broken)
 
 
 def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     """Group tokens into statements.
 
     A line break does not end a statement while a bracket is open or after an operator, unless the
-    next line begins a statement; so an unclosed bracket affects its own statement only. Comments
-    inside a statement move above it.
+    next line begins a statement; so an unclosed bracket affects its own statement only. A comment
+    behind a line inside a statement moves behind it, if that has no other; all others move above it.
     """
     lines: list[LogicalLine] = []
     buffer = _StatementBuffer()
@@ -149,6 +152,7 @@ def _add_comment(buffer: _StatementBuffer, word: Token, following: Following) ->
         buffer.above.append(text)
     elif _continues(buffer, following):
         buffer.inside.append(text)
+        buffer.inside_behind = buffer.tokens[-1].end_line == word.line
     else:
         buffer.behind = text
 

@@ -21,6 +21,7 @@ from typing import BinaryIO, TypeVar
 from lawdsl.core.diagnostics import Diagnostic, Edit, LawdslError, Span, Text, ordered
 from lawdsl.core.files import real_path, similar_file
 from lawdsl.language import size_limits, tree
+from lawdsl.language.file_names import STANDARD_INPUT, header_name, warnings_of_file_name
 from lawdsl.language.keywords import did_you_mean, nearest, section_of_text
 from lawdsl.language.parse_cache import CACHE, ParseCache
 from lawdsl.language.pipeline_records import Pipeline
@@ -67,8 +68,8 @@ def shipped_folder() -> Path:
     return Path(str(files("lawdsl.laws").joinpath("chinchilla.law"))).parent
 
 
-STANDARD_INPUT = "-"
 MAX_BESIDE = 200  # files of a folder among which a misspelt name is looked for
+MAX_LIKE = 5  # of them, how many texts are looked into
 
 
 def shipped(kind: str = "law") -> dict[str, Path]:
@@ -267,7 +268,8 @@ def declarations(name_or_path: str) -> tuple[Declarations, list[Diagnostic]]:
         LawdslError: with every mistake in the file.
     """
     path = locate(name_or_path)
-    return declared(read(path), path.parent)
+    law, warned = declared(read(path), path.parent)
+    return law, [*warned, *warnings_of_file_name(law, path)]
 
 
 def pipeline(name_or_path: str) -> tuple[Pipeline, list[Diagnostic]]:
@@ -289,20 +291,6 @@ def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
     path = locate(name_or_path, "question")
     resolved, warned = declared_question(read(path), path.parent)
     return resolved, [*warned, *warnings_of_file_name(resolved, path)]
-
-
-def warnings_of_file_name(question: Question, path: Path) -> list[Diagnostic]:
-    """A warning if the file of a question has another name than the question.
-
-    Args:
-        question: the question.
-        path: its file.
-    """
-    if question.name.rpartition(".")[2] == path.name.removesuffix(".law"):
-        return []
-    message = f"the file of the question `{question.name}` is called {path.name}"
-    help = f"ask by the file, `lawdsl solve {path}`, or give file and question one name"
-    return [Diagnostic("L0340", message, "warning", place=question.text.name, help=help)]
 
 
 def declared_pipeline(
@@ -468,11 +456,28 @@ class _LawLoader:
         elif name.endswith(".json"):
             help = "name the law here; fits are given on the command line: NAME=FIT.json"
         else:
-            meant = nearest(name, (*self._beside(path), *self.shipped))
+            meant = self._meant(name, [*self._beside(path), *self.shipped])
             help = "`lawdsl laws` lists the shipped laws"
             help = f"did you mean `{meant}`?" if meant else help
         suggested = (Edit(Span(0, len(name)), meant),) if meant else ()
         return Diagnostic("L0310", f"unknown law `{name}`", help=help, suggested=suggested)
+
+    def _meant(self, name: str, known: list[str]) -> str | None:
+        """The law that a name without a file most likely stands for, of those that may be named."""
+        for _ in range(MAX_LIKE):
+            meant = nearest(name, known)
+            if meant is None or self._holds(meant):
+                return meant
+            known.remove(meant)
+        return None
+
+    def _holds(self, name: str) -> bool:
+        """Whether the file of a name holds the law of this name, and not another one."""
+        file = file_named(name, self.folder, self.opened)
+        try:
+            return file is None or header_name(self.opened.read(file).text) in ("", name)
+        except LawdslError:
+            return False
 
     def _beside(self, path: tuple[str, ...]) -> Iterator[str]:
         """The laws in the folder, without those that are being read."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from lawdsl.core.units import unit_text
+from lawdsl.language.characters import BYTE_ORDER_MARK
 from lawdsl.language.keywords import SUPERSCRIPTS
 from lawdsl.language.label_texts import element_text, in_quotes, with_subscripts
 from lawdsl.language.tree import (
@@ -214,6 +215,22 @@ def print_document(document: SyntaxTree) -> str:
     for paragraph in _paragraphs(document.lines):
         text += ("\n" if text else "") + "".join(f"{line}\n" for line in _aligned(paragraph))
     return text
+
+
+def print_like(text: str, document: SyntaxTree) -> str:
+    """A whole file with the line ends and the byte order mark of its text.
+
+    Mixed line ends become those of most lines: Git on Windows writes CR LF in all of them, and takes
+    that back when it stores the file.
+
+    Args:
+        text: the text of the file.
+        document: its tree.
+    """
+    printed = print_document(document)
+    if 2 * text.count("\r\n") > text.count("\n"):
+        printed = printed.replace("\n", "\r\n")
+    return BYTE_ORDER_MARK + printed if text.startswith(BYTE_ORDER_MARK) else printed
 
 
 def _paragraphs(lines: Sequence[SourceLine]) -> list[list[SourceLine]]:

@@ -17,7 +17,7 @@ from lawdsl.core.diagnostics import (
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
-from lawdsl.language.mistakes.likely_declarations import likely_declaration
+from lawdsl.language.mistakes.likely_declarations import likely_declaration, may_be_output
 from lawdsl.language.mistakes.meant_names import MeantName, dotted, meant_formula
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, ElementStatement, Find, IndexSet, Symbol
@@ -440,7 +440,8 @@ class Scope:
     def _declaration(self, name: str, context: FormulaContext) -> str:
         """What to write above a line so that it may use a name."""
         output = next((s.text for s in self.symbols.values() if s.kind == "output"), None)
-        if context in (CLAIM, TARGET) and output is not None:
+        claimed = context in (CLAIM, TARGET) and output is not None
+        if claimed and may_be_output(self.text.text, name, str(output)):
             return f"the law is `{output} = …`: write `{output}`, or give the law this name"
         if self.options:
             known = [s.name for s in self.symbols.values() if s.kind == "parameter"]

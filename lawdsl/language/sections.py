@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from lawdsl.core.diagnostics import Span
+from lawdsl.core.diagnostics import Diagnostic, Span
 from lawdsl.core.enumerations import conjunction
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.declarations import names_in
@@ -206,3 +206,18 @@ def check_unused(scope: Scope, output: str = "") -> None:
                 sign = keywords.SIGNS[name.lower()]
                 help = f"a sign is written as a bound: `{(before or others or ['x'])[-1]} {sign}`"
             scope.report("L0309", message, span, help, severity="warning")
+
+
+def without_unused(
+    declared: Iterable[Diagnostic], proved: Sequence[Diagnostic]
+) -> tuple[Diagnostic, ...]:
+    """The warnings about a law, one for each place: that a parameter is never used is left out where
+    it is said that no data determine it.
+
+    Args:
+        declared: the messages about its text.
+        proved: the warnings that follow from the law.
+    """
+    places = {(d.text, d.span) for d in proved if d.span is not None}
+    shown = (d for d in declared if d.code != "L0309" or (d.text, d.span) not in places)
+    return tuple(dict.fromkeys((*shown, *proved)))

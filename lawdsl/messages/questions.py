@@ -62,10 +62,11 @@ QUESTIONS: dict[str, Message] = {
         question("choose n in {4, 8}", "subject to n*N <= 1e12"),
     ),
     "L0340": Message(
-        "a file that is not called like its question",
-        "A file is asked for by its path, `lawdsl solve folder/file.law`, whatever its question is "
-        "called. The name in its first line is the one that answers carry; where the two differ, "
-        "the name alone does not find the file.",
+        "a file that is not called like its law or question",
+        "A file is given by its path, `lawdsl solve folder/file.law`, whatever its question is called. "
+        "The name in its first line is the one that answers carry; where the two differ, the name "
+        "alone does not find the file. `extends`, `uses` and `step` find a law `a.b` in the file b.law "
+        "of a folder a, and nowhere else: give law and file one name.",
     ),
 }
 

@@ -14,7 +14,7 @@ from lawdsl.language import tree
 from lawdsl.language.claim_texts import claim_text
 from lawdsl.language.elements import warn_without_effect
 from lawdsl.language.pieces import first_condition
-from lawdsl.language.symbols import Claim
+from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law, load
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.definedness import ProvedParts, doubts
@@ -84,6 +84,7 @@ def check_unknown(
     defined = ProvedParts()
     for claim, before in zip_longest(law.claims, known[: len(law.claims)]):
         verdict = before or _decided(law, claim, seconds, clock, defined)
+        verdict = replace(verdict, inherited_from=_origin(law.declarations, claim))
         if values is not None and verdict.verdict in ("proved", "inside"):
             verdict = replace(verdict, verdict="certified")
         verdicts.append(verdict)
@@ -96,6 +97,19 @@ def check_unknown(
     return Check(
         law.name, law.digest, tuple(verdicts), warnings, clock.spent(), warning_clock.spent()
     )
+
+
+def _origin(declared: Declarations, claim: Claim) -> str:
+    """The extended law that makes a claim; empty for one that the law's own file makes."""
+    if claim.text.name == declared.text.name:
+        return ""
+    for part in declared.laws.values():
+        if part.text.name == claim.text.name:
+            return part.name
+        further = _origin(part, claim)
+        if further:
+            return further
+    return ""
 
 
 def _decided(

@@ -74,7 +74,7 @@ def check_claim(
                 verdict = _decide(law, claim, seconds, counterexamples, defined or ProvedParts())
             if verdict.needs is not None:
                 bounds = _remedy(law, claim, verdict.needs, clock)
-                verdict = replace(verdict, needs=None, remedy=bounds)
+                verdict = replace(verdict, remedy=bounds)
     except OutOfTime:  # a counterexample holds whatever else remains unknown
         verdict = counterexamples[0] if counterexamples else undecided(too_late(seconds))
     except LawdslError as error:
@@ -93,7 +93,6 @@ def check_claim(
         expect=claim.expect,
         place=source_line,
         seconds=spent,
-        needs=None,
     )
 
 

@@ -7,28 +7,43 @@ under this abstraction holds for all sets. A refutation is a point of a law with
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.enumerations import conjunction
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
 from lawdsl.language.claim_texts import claim_text
-from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at, coincidences, labels_of
+from lawdsl.language.instances.claims import MAX_ASSIGNMENTS, claim_at
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.law.law import Law
+from lawdsl.proof.box import Box, Relation
+from lawdsl.proof.conditions_of_labels import (
+    MAX_CONDITIONS,
+    SUBSCRIPTS,
+    LabelledCondition,
+    exchanged_choices,
+    label_choices,
+    label_names,
+    listed_labels,
+    needed_at_all_labels,
+)
+from lawdsl.proof.counterexample import value_text
 from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
-from lawdsl.proof.verdict import Verdict, too_late, undecided
+from lawdsl.proof.domain import domain_of
+from lawdsl.proof.satisfiability import contradiction, has_point, parameters_of
+from lawdsl.proof.verdict import Verdict, refuted, too_late, undecided
 
-SUBSCRIPTS = re.compile(r"\[([^\[\]]*)\]")
 MIN_LABELS = 2  # of a set whose size the law does not state
-GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
+PAIR_TIME_SHARE = 0.3  # of the time, for two labels and their exchange
+GENERAL_TIME_SHARE = 0.7  # of the time left, for sets of any size; a refutation needs less
+MAX_WAYS = 16  # in which a claim can hold at all labels, that are tried
 HOLDING_VERDICTS = ("proved", "inside")
 # the verdict on several choices of labels is the worst of theirs, the last in this order
 VERDICT_ORDER = ("proved", "inside", "conditional", "undecided", "refuted")
@@ -55,23 +70,43 @@ def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ver
     source_line = (claim.text.name, line)
     spent = clock.spent()
     return replace(
-        verdict, claim=claim_as_text, expect=claim.expect, place=source_line, seconds=spent
+        verdict,
+        claim=claim_as_text,
+        expect=claim.expect,
+        place=source_line,
+        seconds=spent,
+        needs=None,  # it is about some labels only
     )
 
 
 def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     declared = law.declarations
-    names = _names(declared, claim)
+    names = label_names(declared, claim)
     if len(names) > MAX_ASSIGNMENTS:
         return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
-    choices = list(islice(_label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    choices = list(islice(label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
+    # an exchange of two labels shows the commonest contradiction, whatever the number of labels
+    pair = exchanged_choices(choices)
+    at = [choices[k] for k in pair]
+    verdicts = _each(_general, law, claim, at, clock, time_share=PAIR_TIME_SHARE)
+    known = dict(zip(pair, verdicts, strict=True))
+    contradictory = _contradicted(law, claim, choices, known, clock)
+    if contradictory is not None:
+        return contradictory
     if len(choices) > MAX_ASSIGNMENTS:
         return undecided(f"its names stand for labels in more than {MAX_ASSIGNMENTS} ways")
-    general = _each(_general, law, claim, choices, clock, time_share=GENERAL_TIME_SHARE)
+    others = [k for k in range(len(choices)) if k not in known]
+    at = [choices[k] for k in others]
+    verdicts = _each(_general, law, claim, at, clock, time_share=GENERAL_TIME_SHARE)
+    known |= zip(others, verdicts, strict=True)
     # the most general proof first: it settles the claim for all sizes of sets
+    general = [known[k] for k in range(len(choices))]
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
+    contradictory = _contradicted(law, claim, choices, known, clock)
+    if contradictory is not None:
+        return contradictory
     special = _each(_special, law, claim, choices, clock)
     least = _worst(special)
     if least.verdict == "refuted":
@@ -81,10 +116,16 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     if worst.verdict == "inside":
         return _inside(general, special)
     if worst.verdict == "conditional":
-        if declared.identities:  # these choose parameters, and change no prediction
-            free = replace(law, declarations=replace(declared, identities=()), root=None)
-            special = _each(_special, free, claim, choices, clock)
-        return _conditional(declared, general, special)
+        if declared.identities:
+            special = _each(_special, _without_identities(law), claim, choices, clock)
+        verdict = _conditional(declared, general, special)
+        conditions = needed_at_all_labels(declared, claim, choices, known)
+        if not _may_hold(law, claim, list(conditions)):
+            return undecided(
+                f"it holds if {verdict.condition}, for all labels; whether any parameters are so is "
+                "not known"
+            )
+        return verdict
     if least.verdict in HOLDING_VERDICTS:
         return undecided("proved where each set has as few labels as can be, not for more")
     return undecided(worst.blame or "not decided for sets of any size")
@@ -175,6 +216,104 @@ def _conditional(
     )
 
 
+def _contradicted(
+    law: Law,
+    claim: Claim,
+    choices: Sequence[Mapping[str, str]],
+    verdicts: Mapping[int, Verdict],
+    clock: TimeBudget,
+) -> Verdict | None:
+    """The refutation of a claim that holds at some labels only if it fails at others: a point at
+    which it fails, and the conditions, if each is necessary; None where these can hold together."""
+    conditions = list(needed_at_all_labels(law.declarations, claim, choices, verdicts))
+    if not conditions:
+        return None
+    domains = [_domain_at(law, claim, c.labels) for c in conditions]
+    box = parameters_of([domain for domain, _ in domains])
+    clash = contradiction(box, [c.needs for c in conditions])
+    if clash is None:
+        return None
+    assumed = [one for k in clash for one in domains[k][1]]
+    if assumed and contradiction(box, assumed) is not None:
+        return None  # no parameters are such that it is claimed at all these labels
+    chosen = [conditions[k] for k in clash]
+    tried: dict[int, Verdict] = {}
+    for one in chosen:
+        if one.number not in tried:
+            labels = [choices[one.number]]
+            special = _each(
+                _special, _without_identities(law), claim, labels, clock, time_share=0.5
+            )
+            tried[one.number] = special[0]
+    exact = all(
+        c.exact and tried[c.number].exact and tried[c.number].condition == c.stated for c in chosen
+    )
+    needs = conjunction([c.text for c in chosen])
+    reason = f"no parameters satisfy {needs}" if exact else ""
+    failure = next((v.failure for v in tried.values() if v.failure), None)
+    if failure is None:
+        if exact:
+            return refuted({}, reason, "signs")
+        return undecided(f"it holds if {needs}, which no parameters satisfy")
+    point = dict(failure.point)
+    value = f"{failure.text} {value_text(failure.box, failure.quantity, point)}"
+    return refuted(point, "; ".join(filter(None, (value, reason))), failure=failure)
+
+
+def _without_identities(law: Law) -> Law:
+    """The law with all its parameters: identities choose some of them, and change no prediction."""
+    if not law.declarations.identities:
+        return law
+    return replace(law, declarations=replace(law.declarations, identities=()), root=None)
+
+
+def _may_hold(law: Law, claim: Claim, conditions: Sequence[LabelledCondition]) -> bool:
+    """Whether parameters are known for which the claim says something and holds at all labels.
+
+    At some labels the claim may say nothing about them: where they break what it assumes.
+    """
+    if len(conditions) > MAX_CONDITIONS:
+        return False
+    domains = [_domain_at(law, claim, c.labels) for c in conditions]
+    box = parameters_of([domain for domain, _ in domains])
+    (_, assumed), *others = domains
+    ways = [
+        ([c.needs], *([_opposite(one)] for one in of_claim))
+        for c, (_, of_claim) in zip(conditions[1:], others, strict=True)
+    ]
+    first = [*assumed, conditions[0].needs]
+    return any(
+        has_point(box, [*first, *(one for way in chosen for one in way)])
+        for chosen in islice(product(*ways), MAX_WAYS)
+    )
+
+
+def _opposite(relation: Relation) -> Relation:
+    return Relation(-relation.positive, not relation.strict)
+
+
+def _domain_at(law: Law, claim: Claim, labels: Mapping[str, str]) -> tuple[Box, list[Relation]]:
+    """The domain of the law with the fewest labels, and what the claim assumes of parameters."""
+    free = _without_identities(law)
+    ground = _ground(free, claim, labels, spare=True)
+    stated = claim_at(ground, claim, labels)
+    if stated is None:  # it is about a quantity that the law at these labels does not have
+        ground = _ground(free, claim, labels, spare=False)
+        stated = claim_at(ground, claim, labels) or claim
+    grounded = _law_of(free, ground, stated).built()
+    box = domain_of(grounded)
+    if not stated.conditions:
+        return box, []
+    narrowed = domain_of(grounded, stated)
+    assumed = [
+        one
+        for s, relations in narrowed.relations.items()
+        for one in relations
+        if one not in box.relations.get(s, ()) and not one.positive.free_symbols & box.variables
+    ]
+    return box, assumed
+
+
 def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
     """Whether all subscripts in bounds are indices."""
     subscripts = (
@@ -183,61 +322,8 @@ def _of_indices(declared: Declarations, bounds: Iterable[str]) -> bool:
     return all(subscript in declared.indices for subscript in subscripts)
 
 
-def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
-    """Name that stands for a label, in a claim or in the law of one row -> its index set."""
-    rows = {index: declared.indices[index].over for index in row_indices(declared)}
-    names = labels_of(declared, claim)
-    return names | {index: over for index, over in rows.items() if index not in names}
-
-
-def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
-    """Index set whose labels the law lists -> these labels."""
-    return {s.over: s.listed for s in declared.indices.values() if s.listed}
-
-
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
     return max(verdicts, key=lambda v: VERDICT_ORDER.index(v.verdict))
-
-
-def _label_choices(
-    declared: Declarations, claim: Claim, names: Mapping[str, str]
-) -> Iterator[dict[str, str]]:
-    """The possible labels of the names of a claim: those of a listed set, or symbolic ones."""
-    lists = _listed(declared)
-    free = {name: over for name, over in names.items() if over not in lists}
-    bound = [name for name, over in names.items() if over in lists]
-    for labels in coincidences(declared, free):
-        for choice in _with_listed_labels(labels, bound, names, lists):
-            fresh = [(names[n], x) for n, x in choice.items() if n not in declared.indices]
-            if len(set(fresh)) == len(fresh) and not _exchanges_with_itself(claim, choice):
-                yield choice
-
-
-def _exchanges_with_itself(claim: Claim, choice: Mapping[str, str]) -> bool:
-    """Whether an exchange would be one of a share with itself."""
-    stated = claim.claim
-    if not isinstance(stated, tree.TrendNode) or not isinstance(stated.against, tree.Element):
-        return False
-    exchanged = (stated.name, stated.against)
-    labels = [
-        [choice.get(s, s) for s in named.subscripts] if isinstance(named, tree.Element) else []
-        for named in exchanged
-    ]
-    return labels[0] == labels[1]
-
-
-def _with_listed_labels(
-    labels: dict[str, str],
-    remaining: Sequence[str],
-    names: Mapping[str, str],
-    lists: Mapping[str, tuple[str, ...]],
-) -> Iterator[dict[str, str]]:
-    """The assignments of labels of listed sets to the remaining names."""
-    if not remaining:
-        yield labels
-        return
-    for label in lists[names[remaining[0]]]:
-        yield from _with_listed_labels({**labels, remaining[0]: label}, remaining[1:], names, lists)
 
 
 # Sets of any size
@@ -321,12 +407,12 @@ def _ground(
     """The law at the labels of a claim. With `spare`, the sets have the fewest labels that the law
     allows; otherwise they may have others, whose sums are free numbers."""
     declared = law.declarations
-    names = {**_names(declared, claim), **(more or {})}
+    names = {**label_names(declared, claim), **(more or {})}
     instance_labels: dict[str, tuple[str, ...]] = {}
     for over in {s.over: None for s in declared.indices.values()}:
         used = [choice[name] for name, of in names.items() if of == over]
         instance_labels[over] = tuple(dict.fromkeys(used))
-    lists = _listed(declared)
+    lists = listed_labels(declared)
     instance_labels |= lists
     counts = {s.over: len(s.labels) for s in declared.indices.values() if s.labels}
     if spare:

@@ -15,6 +15,7 @@ from lawdsl.proof.branch_and_bound.subdivision import MAX_CUT_SYMBOLS, Coverage,
 from lawdsl.proof.counterexample import Point, WitnessQuery, certain_sign, find_point, value_text
 from lawdsl.proof.definedness import AnyDoubt
 from lawdsl.proof.goals import SignGoal
+from lawdsl.proof.satisfiability import has_point
 from lawdsl.proof.signs.boundary import equality_locus
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.conditions import condition_for
@@ -251,7 +252,7 @@ def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict
     signs = form.signs()
     try:
         with time_limit(seconds):
-            condition = condition_for(signs, form.larger, goal.strict)
+            condition = condition_for(signs, form.larger, goal.strict, sense=goal.sense)
     except OutOfTime:
         return None
     if condition is None:
@@ -266,9 +267,9 @@ def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict
         )
     if not condition.positive.free_symbols - set(form.box.settings):
         return None  # settings have their values: there is nothing to choose
-    if find_point(form.box, [WitnessQuery(condition.positive, (1,))]) is None:
-        return None
     needs = Relation(form.box.declared(condition.positive), condition.strict)
+    if not has_point(form.box, [needs]):
+        return None
     return Verdict(
         "",
         "conditional",

@@ -63,8 +63,9 @@ class Verdict(Presented):
         face: the face of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is unknown.
         place: the file that makes the claim, and the line.
+        inherited_from: the law that makes the claim, where the law that is checked inherits it.
         seconds: CPU time (s) of all work on the claim.
-        needs: the condition as an expression, until its remedy is known.
+        needs: the condition of a conditional claim about given labels as an expression.
         method: how it was decided: "signs", "signs and subdivision", "subdivision", "limits",
             "reduction", "definedness", "counter-example"; empty where it is undecided.
         failure: of a refuted claim the witness, and of a conditional one a point at which neither it
@@ -84,8 +85,9 @@ class Verdict(Presented):
     face: str | None = None
     blame: str | None = None
     place: tuple[str, int] | None = None
+    inherited_from: str = ""
     seconds: float = 0.0
-    needs: Needs | None = None
+    needs: Needs | None = field(default=None, repr=False, compare=False)
     method: str = ""
     failure: Failure | None = field(default=None, repr=False, compare=False)
 
@@ -100,6 +102,14 @@ class Verdict(Presented):
     def ok(self) -> bool:
         """Whether the verdict is the expected one; for values of a fit also if it is certified."""
         return self.verdict in (self.expect, "certified")
+
+    @property
+    def origin(self) -> str:
+        """The law from which the claim is inherited, with its place; empty for one of the law itself."""
+        if not self.inherited_from:
+            return ""
+        where = f", {self.place[0]}:{self.place[1]}" if self.place else ""
+        return f"inherited from {self.inherited_from}{where}"
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `--json`."""

@@ -49,6 +49,8 @@ def verdict_message(verdict: Verdict) -> str:
         verdict: the verdict.
     """
     sentences = [f"`{verdict.claim}` is {verdict.word}, not {verdict.expect}"]
+    if verdict.inherited_from:
+        sentences[0] += f" (inherited from {verdict.inherited_from})"
     if verdict.condition is not None:
         sentences.append(f"it holds {'exactly ' if verdict.exact else ''}where {verdict.condition}")
     sentences += [f"declare `parameter {bound}`" for bound in verdict.remedy]

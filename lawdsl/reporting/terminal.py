@@ -224,6 +224,8 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
         line += Text(" " * (width - len(verdict.claim) + 2)) + beside
     out.print(line, soft_wrap=True)
     indent = " " * (VERDICT_WIDTH + 2)
+    if verdict.origin and not verdict.ok:
+        out.print(Text(indent + printable(verdict.origin)), soft_wrap=True)
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
         out.print(Text(f"{indent}{kind} {shortened_proof(verdict.condition)}"), soft_wrap=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from lsprotocol import types
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span
-from lawdsl.editing.claims import require_lines
+from lawdsl.editing.claims import claim_key, require_lines
 from lawdsl.editing.document import Document
 from lawdsl.editing.positions import Positions
+from lawdsl.language.symbols import Claim
 from lawdsl.messages.table import MESSAGES
 from lawdsl.proof.verdict import Verdict
 from lawdsl.reporting.sarif import LEVELS, verdict_message
@@ -115,14 +116,23 @@ def _span_in(d: Diagnostic, document: Document) -> Span:
     return Span(0, len(document.text) if end < 0 else end)
 
 
-def verdict_diagnostic(verdict: Verdict, span: Span, positions: Positions) -> types.Diagnostic:
+def verdict_diagnostic(
+    verdict: Verdict, span: Span, positions: Positions, inherited: Claim | None = None
+) -> types.Diagnostic:
     """A message about an unexpected verdict, with the code that `check --sarif` gives it.
 
     Args:
         verdict: the verdict.
         span: the place of the claim.
         positions: the lines of its text.
+        inherited: the claim in the file that makes it, where that is another one.
     """
+    related = None
+    if inherited is not None:
+        other = Positions(inherited.text.text, positions.encoding)
+        uri = Path(inherited.text.name).absolute().as_uri()
+        location = types.Location(uri, range_of(inherited.span, other))
+        related = [types.DiagnosticRelatedInformation(location, f"require {verdict.claim}")]
     level = LEVELS.get(verdict.verdict, "error")
     return types.Diagnostic(
         range=range_of(span, positions),
@@ -130,6 +140,7 @@ def verdict_diagnostic(verdict: Verdict, span: Span, positions: Positions) -> ty
         severity=SEVERITIES[level],
         code=f"claim-{verdict.verdict}",
         source=SOURCE,
+        related_information=related,
     )
 
 
@@ -138,7 +149,7 @@ def verdict_diagnostics(
 ) -> list[types.Diagnostic]:
     """Messages about the claims whose verdicts on this version are not the expected ones.
 
-    Those that the law inherits are shown in the first line.
+    Those that the law inherits are shown in the first line, with their place in the other file.
 
     Args:
         claims: what is known of the claims.
@@ -153,7 +164,11 @@ def verdict_diagnostics(
         if verdict is not None and current and not verdict.ok:
             diagnostics.append(verdict_diagnostic(verdict, line.span, positions))
     first = _span_in(Diagnostic("", ""), document)
+    law = document.declarations
+    claimed = law.claims if law is not None else ()
+    made = {claim_key(c): c for c in claimed if c.text.text != document.text}
     for key in claims.current - keys_of_lines:
         if not claims.verdicts[key].ok:
-            diagnostics.append(verdict_diagnostic(claims.verdicts[key], first, positions))
+            verdict = claims.verdicts[key]
+            diagnostics.append(verdict_diagnostic(verdict, first, positions, made.get(key)))
     return diagnostics

@@ -125,6 +125,7 @@ class OpenDocuments:
             name=document.name,
             opened=self.opened(),
             last=document.document,
+            on_disk=document.on_disk,
         )
 
     def naming(self, path: Path, but: str) -> Iterator[OpenDocument]:

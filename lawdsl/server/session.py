@@ -16,6 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import real_path
 from lawdsl.editing.document import Document
 from lawdsl.editing.positions import Positions
+from lawdsl.language.sections import without_unused
 from lawdsl.proof.check_cache import diagnostic_of, plain_verdict, verdict_of
 from lawdsl.proof.verdict import Verdict
 from lawdsl.server.conversions import diagnostic, verdict_diagnostics
@@ -284,7 +285,7 @@ class Session:
         assert document.document is not None
         known = document.claims_of is document.document
         warnings = document.claims.warnings if known else ()
-        return list(dict.fromkeys((*document.document.diagnostics, *warnings)))
+        return list(without_unused(document.document.diagnostics, warnings))
 
     # Claims
 

@@ -29,6 +29,21 @@ EXPECTED = {
     "$END": "the end of the line",
 }
 
+NUMBER = "a number must follow"
+FOLLOWING = (
+    ("prior", ("=",), "the center must follow, a number"),
+    ("prior", ("±", "+-"), "the standard deviation must follow, a number"),
+    ("start", ("=",), NUMBER),
+    ("fix", ("=",), NUMBER),
+    ("setting", ("=",), NUMBER),
+)
+"""Statement, the last word of its line, the advice what must follow that."""
+
+DOMAINS = ("variable", "parameter", "given", "choose")
+BOUNDS = ("<", "<=", ">", ">=", "≤", "≥")
+PIECEWISE_BEHIND = ("=", "then", "else")
+"""Words that a piecewise formula may follow in a `let` or an equation."""
+
 OMITTED = {"ORDER", "DOT"}  # of what may follow
 
 
@@ -92,6 +107,12 @@ class ParseFailure:
         return None
 
     @property
+    def _takes_piecewise(self) -> bool:
+        """Whether a piecewise formula may stand in place of the unexpected token."""
+        behind = self.before is not None and self.before.value in PIECEWISE_BEHIND
+        return behind and (self.statement == "let" or self.line[0].type == "NAME")
+
+    @property
     def expected(self) -> str:
         """The text that lists what could have stood in place of the unexpected token."""
         omitted = set(OMITTED)
@@ -104,4 +125,19 @@ class ParseFailure:
         }
         if "a formula" in descriptions:
             descriptions -= {"a name", "a number", "`(`"}
+            if not self._takes_piecewise:
+                descriptions.discard("`if`")
         return disjunction(sorted(descriptions, key=lambda word: (word.startswith("`"), word)))
+
+
+def what_follows(p: ParseFailure) -> str:
+    """The advice what must follow the last word of a line that ends too early.
+
+    Args:
+        p: the state of the parser there.
+    """
+    last = str(p.line[-1])
+    if p.statement in DOMAINS and last in BOUNDS:
+        return "a number or a formula must follow"
+    known = (what for word, signs, what in FOLLOWING if word == p.statement and last in signs)
+    return next(known, f"{p.expected} must follow")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lawdsl.language.keywords import nearest
+
 AS_POSITIVE = (
     r"/\s*{0}(?![\w(])",
     r"(?<![\w.]){0}(?:\[[^\]]*\])?\s*\^\s*(?![\d(]*\d+\b(?!\.))",
@@ -37,6 +39,10 @@ def _stands(text: str, name: str, patterns: tuple[str, ...]) -> bool:
     return any(re.search(p.format(re.escape(name)), text, re.MULTILINE) for p in patterns)
 
 
+USUAL_OUTPUTS = frozenset({"L", "loss", "Loss", "y", "f"})
+REQUIRE = re.compile(r"^[ \t]*require[ \t]+([^#\n]*)", re.MULTILINE)
+
+
 def likely_declaration(text: str, name: str) -> str:
     """The advice to declare a name, with its subscripts and its bound where these are evident.
 
@@ -59,3 +65,23 @@ def likely_declaration(text: str, name: str) -> str:
         known = f"`setting {name} = NUMBER` for a number that is known"
         return f"declare it above: {known}, {fitted}, {column}"
     return f"declare it above: {fitted}, {column}" + ("" if element else f", {known}")
+
+
+def may_be_output(text: str, name: str, output: str) -> bool:
+    """Whether an unknown name in a claim is likely meant for the output of the law: a usual name of
+    one, or what a claim is about that does not name the output.
+
+    Args:
+        text: the text of the file.
+        name: the name.
+        output: the output as the law declares it, such as `L` or `L[i]`.
+    """
+    plain = output.partition("[")[0]
+    if nearest(name, [plain]) is not None:
+        return True
+    named = rf"(?:(?<=[²³])|(?<![\w.])){re.escape(name)}(?!\w)"  # ² is a letter to `re`
+    claims = [line for line in REQUIRE.findall(text) if re.search(named, line)]
+    if any(re.search(rf"(?<![\w.]){re.escape(plain)}(?!\w)", line) for line in claims):
+        return False
+    subject = rf"(?:∂[²³]?|diff\()?{re.escape(name)}(?!\w)"
+    return name in USUAL_OUTPUTS or any(re.match(subject, line) for line in claims)

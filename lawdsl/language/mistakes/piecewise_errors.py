@@ -9,8 +9,8 @@ from lark import Token
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.foreign.spellings import Explanation, replacing
-from lawdsl.language.mistakes.expected_tokens import ParseFailure
-from lawdsl.language.mistakes.loose_words import joined
+from lawdsl.language.mistakes.expected_tokens import BOUNDS, ParseFailure
+from lawdsl.language.mistakes.loose_words import index_of, joined, split
 
 FORM = "`if r > 0.1 then … else …`"
 OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
@@ -20,6 +20,9 @@ BEHIND = ("unit", "expect", "finite", "for", "as", "is", "->", "in", ",")
 
 def piecewise(p: ParseFailure) -> Explanation | None:
     """The explanation of a mistake in a piecewise formula; None where it is none."""
+    if p.token.type == "IF" and p.statement == "require" and {"FOR", "AS"} & set(p.accepted):
+        if not any(word.value == "else" for word in p.line[p.position :]):
+            return None  # a condition of the claim, `require L > 0 if N > 1`
     if p.token.type == "IF" and "IF" not in p.accepted:
         return _behind_a_formula(p) if "STAR" in p.accepted else _inside(p)
     if p.token.value in ("elif", "elseif") and p.before is not None:
@@ -32,9 +35,42 @@ def piecewise(p: ParseFailure) -> Explanation | None:
         return _in_condition(p)
     if "ELSE" in p.accepted and p.token.type not in ("NAME", "NUMBER", "IF", "THEN", "LPAR"):
         opener = next((t for t in reversed(p.line[: p.position]) if t.type == "IF"), p.line[-1])
+        if p.statement == "require" and opener is p.line[1]:
+            return _two_claims(p)
         help = "add `else` and the formula that holds elsewhere"
         return "L0203", "this `if` has no `else`", help, (opener,)
     return None
+
+
+COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "≤": ">", "≥": "<"}
+
+
+def _two_claims(p: ParseFailure) -> Explanation:
+    """`require if N > 1 then L > 0 else L > 1`"""
+    message = "the conditions of a claim stand behind it"
+    help = "write a claim a line: `require L > 0 for N > 1`, `require L > 1 for N <= 1`"
+    words = p.line[2:]
+    then, otherwise = index_of(words, ("then",)), index_of(words, ("else",))
+    condition, first = words[:then], words[then + 1 : otherwise]
+    second = words[otherwise + 1 :]
+    plain = not any(word.value in ("if", "for", "expect") for word in words)
+    sides = split(condition, BOUNDS)
+    if not (
+        plain
+        and first
+        and second
+        and len(sides) == 2
+        and [w.type for w in sides[0]] == ["NAME"]
+        and sides[1]
+    ):
+        return "L0206", message, help, (p.line[1],)
+    name, relation, bound = condition[0], str(condition[1]), joined(sides[1])
+    claims = (
+        f"{joined(first)} for {name} {relation} {bound}",
+        f"{joined(second)} for {name} {COMPLEMENT[relation]} {bound}",
+    )
+    help = "write a claim a line: " + ", ".join(f"`require {claim}`" for claim in claims)
+    return "L0206", message, help, (p.line[1],), replacing(p.line[1:], "\nrequire ".join(claims))
 
 
 EQUALITIES = ("===", "==", "!=", "~=", "<>", "=")

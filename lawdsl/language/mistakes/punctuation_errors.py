@@ -105,11 +105,11 @@ def relation_spelling(p: ParseFailure) -> Explanation | None:
         p: the state of the parser.
     """
     for first, second, written, message in (
-        ("=", ">", ">=", "the relation is written `>=`"),
-        ("=", "<", "<=", "the relation is written `<=`"),
-        ("<", ">", "!=", "`<>` is written `!=`"),
-        (">", "=", ">=", "the relation is written `>=`"),
-        ("<", "=", "<=", "the relation is written `<=`"),
+        ("=", ">", ">=", "`=>` is not a relation"),
+        ("=", "<", "<=", "`=<` is not a relation"),
+        ("<", ">", "!=", "`<>` is not a relation"),
+        (">", "=", ">=", "a space divides the relation `>=`"),
+        ("<", "=", "<=", "a space divides the relation `<=`"),
         (":", "=", "=", "an equation is written with `=`"),
         ("<", "-", "=", "an equation is written with `=`"),
     ):

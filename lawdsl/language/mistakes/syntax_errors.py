@@ -34,7 +34,7 @@ from lawdsl.language.keywords import (
     statements_of,
 )
 from lawdsl.language.mistakes.declaration_errors import DECLARATION_RULES
-from lawdsl.language.mistakes.expected_tokens import ParseFailure
+from lawdsl.language.mistakes.expected_tokens import ParseFailure, what_follows
 from lawdsl.language.mistakes.piecewise_errors import equality_in_condition, piecewise
 from lawdsl.language.mistakes.punctuation_errors import PUNCTUATION_RULES, relation_spelling
 from lawdsl.language.mistakes.statement_errors import STATEMENT_RULES
@@ -171,7 +171,7 @@ def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation
             (first,),
             edit,
         )
-    meant = intended_statement(str(first), p.section)
+    meant = intended_statement(str(first), p.section, defining="=" in values)
     if meant is None or (meant in SECTIONS and p.has_header):
         known = disjunction(statements_of(p.section))
         return "L0205", message, f"begin with {known}{_or_formula(p)}", (first,)
@@ -208,7 +208,7 @@ def _ended(p: ParseFailure) -> Explanation | None:
         return None
     last = p.line[-1]
     message = f"the line ends too early, after `{last}`"
-    help = f"{p.expected} must follow"
+    help = what_follows(p)
     # the list of all that may follow a claim would be longer than helpful
     if p.line[0].value == "require" and "TREND" in p.accepted:
         help = "say what is claimed: `< 0`, `finite`, `convex in N` or `-> E as N -> oo`"

@@ -48,13 +48,16 @@ class _SufficientBound:
     step: str | None
 
 
-def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition | None:
+def condition_for(
+    signs: Signs, e: sp.Expr, strict: bool, *, sense: int = 1
+) -> ParameterCondition | None:
     """A condition on the parameters under which e > 0 (or e >= 0) on the whole box, or None.
 
     Args:
         signs: the signs on the box.
         e: the expression, in independent symbols.
         strict: whether the inequality is strict.
+        sense: 1 or -1; the steps are about sense*e, the quantity of the claim.
     """
     box = signs.box
     split = _unknown_factor(signs, e)
@@ -64,11 +67,12 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition 
     if not signs.finite(inner):
         return None
     positive = inner if outside == Sign.POSITIVE else -inner
+    shown = inner if inner != e else sense * e  # what the steps speak of
     signs.displacing += 1  # each of these varies one symbol at a time
     try:
         bound = (
             _by_dominance(signs, positive, strict)
-            or _by_coefficient(signs, positive, strict)
+            or _by_coefficient(signs, positive, strict, 1 if positive == shown else -1)
             or _by_least(signs, positive, strict)
         )
     finally:
@@ -84,7 +88,10 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition 
     exact = bound.tight and not box.ragged and not positive.free_symbols & set(box.lets)
     steps = [bound.step] if bound.step else []
     if inner != e:
-        steps.insert(0, f"all factors but {text(inner)} are {str(outside.name).lower()}")
+        others = outside if sense == 1 else -outside
+        steps.insert(
+            0, f"the product of all factors but {text(inner)} is {str(others.name).lower()}"
+        )
     return ParameterCondition(bound.positive, bound.strict, exact, inequality, tuple(steps))
 
 
@@ -123,10 +130,10 @@ def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | 
     return _SufficientBound(denominator - numerator, is_strict, tight, inequality, step)
 
 
-def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
+def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool, sense: int) -> _SufficientBound | None:
     """All terms are nonnegative but those with one coefficient, which must not be negative.
 
-    That is necessary where such a term dominates all others near an end of a variable's range.
+    The step is about the terms of sense*e. The condition is necessary where such a term dominates all others near an end of a variable's range.
     """
     product_form = expand_products(signs, e)
     if product_form is None:
@@ -157,7 +164,10 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound 
     tight = sure and any(
         _outgrows(signs, varied, [term for term, _ in nonnegative]) for _, varied in unknown
     )
-    step = f"all terms are positive but for the factor {text(needed)}"
+    step: str | None = None
+    if all(sp.expand(needed - stated) != 0 for stated in (e, -e)):  # else the sum itself
+        never = "negative" if sense == 1 else "positive"
+        step = f"no term is {never} but for the factor {text(needed)}"
     inequality = _inequality_text(sp.S.Zero, needed, is_strict)
     if needed.is_Add or needed.could_extract_minus_sign():
         inequality = _positivity_text(sp.expand_mul(needed), is_strict)
