@@ -46,12 +46,13 @@ class PlainClient:
         folder: Path,
         process_id: int | None = None,
         folders: dict[str, Any] | None = None,
+        errors: int | None = None,
         **abilities: Any,
     ) -> None:
         self.folder = folder
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            COMMAND, stdin=pipe, stdout=pipe, cwd=folder, env=os.environ
+            COMMAND, stdin=pipe, stdout=pipe, stderr=errors, cwd=folder, env=os.environ
         )
         self.arrived: list[tuple[float, dict[str, Any]]] = []
         self.arrival = threading.Condition()
@@ -215,6 +216,12 @@ class PlainClient:
         self.request("shutdown", None)
         self.notify("exit", None)
         return self.ended()
+
+    def errors(self) -> str:
+        """What the server wrote on standard error, which is a pipe, once it has ended."""
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            return str(stream.read().decode())
 
     def ended(self) -> int:
         """Wait until the server has ended; its exit code."""

@@ -22,6 +22,7 @@ from lawdsl.editing.hover import file_of
 from lawdsl.editing.names import File, Files
 from lawdsl.editing.words import Word
 from lawdsl.language import keywords
+from lawdsl.language.library import shipped
 from lawdsl.language.parser import parse
 
 
@@ -45,7 +46,12 @@ def test_formulas_have_the_names_above_them(tmp_path: Path):
     assert names(proposals, "variable", "parameter") == {"N", "D", "E", "A", "alpha"}
     assert {"log", "exp"} <= names(proposals, "function")
     assert names(offered(HALF + "variable r in [0, |]\n", path), "parameter") == set()
-    assert names(offered(LAW + "minimize hu|", path)) >= {"huber", "squared", "L"}
+    assert names(offered(LAW + "minimize hu|", path)) == {
+        "huber",
+        "squared",
+        "absolute",
+        "quantile",
+    }
     assert names(offered(LAW + "require L inc|", path)) >= {"increasing", "finite"}
     assert names(offered(LAW + "require L > 0 expect |", path)) == set(keywords.VERDICTS)
 
@@ -100,6 +106,112 @@ def test_claims_are_snippets_that_parse(tmp_path: Path):
         lines = [c.text for c in begun if c.kind == "snippet"]
         assert lines
         assert parse(f"{section} x\n" + "\n".join(lines))[1] == []
+
+
+INDEXED = """law snip
+index i over {a, b}
+variable N > 0
+variable D[i] > 0
+variable r[i] in simplex
+parameter E[i], A[i] > 0
+L[i] = E[i] + A[i]/N + 1/(D[i] + r[i])
+require """
+
+
+def test_claims_of_an_indexed_law_have_subscripts(tmp_path: Path):
+    path = tmp_path / "snip.law"
+    found = names(offered(INDEXED + "|", path), "snippet")
+    assert {"L[i] > 0", "∂L[i]/∂N < 0", "∂²L[i]/∂N∂D[i] < 0", "L[i] -> E[i] as N -> oo"} <= found
+    derived = INDEXED.replace("variable N > 0\n", "").replace("A[i]/N", "A[i]") + "|"
+    assert "∂L[i]/∂D[i] < 0" in names(offered(derived, path), "snippet")
+    assert not any("is chinchilla" in text for text in found)
+    assert "r[i]" not in names(offered(INDEXED + "∂L[i]/∂|", path))
+    assert "N" not in names(offered(INDEXED + "L(|", path))
+    objective = INDEXED.replace("require ", "minimize squared(|)")
+    assert "L" in names(offered(objective, path), "output")
+    assert "simplex" in names(offered(INDEXED.replace("require ", "variable s[i] in |"), path))
+    for text in found:
+        assert wrong_in(INDEXED + text, path) == set(), text
+
+
+def test_claims_of_shipped_laws_are_accepted_as_they_are():
+    accepted = 0
+    for name, path in shipped("law").items():
+        text = path.read_text(encoding="utf-8") + "\nrequire "
+        document = read_document(text, path)
+        found = names(completions(document, len(text), Files()), "snippet")
+        for each in sorted(found)[sum(map(ord, name)) % 4 :: 4]:
+            assert wrong_in(text + each, path) == set(), f"{each} in {name}"
+            accepted += 1
+    assert accepted > 200
+
+
+STATEMENTS = """law tmp
+setting s = 2
+variable N > 0
+parameter E, A, alpha, B > 0
+let p = A/N^alpha
+let q = A*alpha
+L = E + p + q + B
+"""
+PLACES = {
+    "fix |": ("", " = 2", "= 2"),
+    "fix E = |": ("", "2)", "0.5)", "2, 3)"),
+    "tie |": (" = 2",),
+    "tie alpha = |": ("", "0.5)", "2)", "A, B)"),
+    "tie alpha = 2*|": ("", "0.5)", "2)", "A, B)"),
+    "tie alpha = B\ntie B = |": ("", "0.5)", "2)", "E, A)"),
+    "prior |": (" = 1 ± 1", "A) = 1 ± 1"),
+    "prior log(|": (") = 1 ± 1",),
+    "prior E = |": (" ± 1", "2) ± 1", "0.5) ± 1", "2, 3) ± 1"),
+    "minimize |": ("L)", "L, 1e-3)", "L, 0.5)"),
+    "minimize squared(|": (")", "L))"),
+    "minimize squared(log(|": ("))",),
+    "minimize squared(log(L - |": (),
+    "minimize squared(L, E = |": ("log(L - E), 10))",),
+    "minimize huber(L, |": (")", "2))"),
+    "minimize squared(L, |": (" = straightest(log(L - @), 10))",),
+    "minimize huber(L, 1e-3, |": (" = straightest(log(L - @), 10))", "2))"),
+    "start |": (" in {1, 2}", "A) in {1, 2}"),
+    "start log(|": (") in {1, 2}",),
+    "start E = |": ("", "2)", "0.5)", "2, 3)"),
+    "fix E = 2\nprior |": (" = 1 ± 1", "A) = 1 ± 1"),
+    "fix E = 2\nfix |": (" = 1",),
+    "tie E = A\nstart |": (" in {1, 2}", "A) in {1, 2}"),
+    "variable r in |": ("",),
+    "require L(|": (" = 1) > 0",),
+    "require ∂L/∂|": (" < 0",),
+    "require L increasing in |": ("",),
+    "require L -> |": (
+        " as N -> oo",
+        "A) as N -> oo",
+        "A, 2) as N -> oo",
+        "L, N) as N -> oo",
+        " E > 1 then 1 else 2 as N -> oo",
+    ),
+    "require L > 0 for |": (" > 1",),
+    "let z = |": ("", "E)", "E, A)", " E > 1 then 1 else 2"),
+}
+"""The cursor in a line -> what may complete the line behind an accepted proposal, which `@` repeats."""
+
+
+def wrong_in(text: str, path: Path) -> set[str]:
+    """The errors of a text."""
+    found = read_document(f"{text}\n", path).diagnostics
+    return {d.message for d in found if d.severity == "error"}
+
+
+@pytest.mark.parametrize("line", PLACES)
+def test_each_proposal_has_a_completion_of_its_line_that_is_accepted(line: str, tmp_path: Path):
+    path = tmp_path / "tmp.law"
+    assert wrong_in(STATEMENTS, path) == set()
+    proposals = offered(STATEMENTS + line, path)
+    assert proposals or line in ("variable r in |", "minimize squared(log(L - |")
+    for each in proposals:
+        call = "(" if each.kind == "function" and each.snippet else ""
+        written = STATEMENTS + line.replace("|", each.text + call)
+        wrong = [wrong_in(written + end.replace("@", each.text), path) for end in PLACES[line]]
+        assert set() in wrong, f"{each.text}: {wrong}"
 
 
 def restorable(word: Word, file: File, files: Files) -> bool:

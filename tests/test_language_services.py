@@ -286,6 +286,24 @@ def test_the_outline_lists_declarations_and_claims(tmp_path: Path):
     ]
 
 
+def test_lines_without_names_are_listed_by_their_labels_or_as_wholes(tmp_path: Path):
+    text = """question x
+uses loss : chinchilla
+given C > 0
+choose N, D, r > 0
+minimize r
+subject to 6*N*D <= C  "compute"
+subject to r >= loss(N, D)
+"""
+    entry = next(e for e in outline(read_document(text, tmp_path / "x.law")))
+    shown = [(e.name, e.detail) for e in entry.inside if not e.kind[0] == "u" and e.kind != "given"]
+    assert shown == [
+        ("minimize r", ""),
+        ("compute", 'subject to 6*N*D <= C "compute"'),
+        ("subject to r >= loss(N, D)", ""),
+    ]
+
+
 def test_comments_and_paragraphs_fold(tmp_path: Path):
     text = "law x\n\n# one\n# two\nvariable N > 0\nvariable D > 0\n\nL = N +\n  D\n"
     document = read_document(text, tmp_path / "x.law")

@@ -142,6 +142,31 @@ def test_documents_that_are_not_open_or_not_files_are_answered(client: PlainClie
     assert answers(client)
 
 
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("untitled:Untitled-1", "Untitled-1"),
+        ("untitled:/a%20b/new.law", "new.law"),
+        ("git:/a/b.law?%7B%7D#x", "b.law"),
+        ("http://[", "http://["),
+    ],
+)
+def test_a_document_without_a_file_has_the_name_that_the_editor_shows(
+    client: PlainClient, uri: str, shown: str
+) -> None:
+    texts = (LAW + "require 2*L > L\n", LAW + "require L > Q\n", "question best\n")
+    places: list[dict[str, Any]] = []
+    for version, text in enumerate(texts):
+        item = {"uri": uri, "languageId": "law", "version": version, "text": text}
+        client.notify("textDocument/didOpen", {"textDocument": item})
+        command = {"command": "lawdsl.check", "arguments": [uri]}
+        answer = client.request("workspace/executeCommand", command)
+        places += [*answer["claims"], *answer["diagnostics"]]
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert {place["file"] for place in places} == {shown}
+    assert "untitled_" not in str(places)
+
+
 @pytest.mark.parametrize("command", ["lawdsl.check", "lawdsl.show", "lawdsl.none"])
 @pytest.mark.parametrize("arguments", [None, [], [5], [[]], [None], ["a", "b"]], ids=repr)
 def test_commands_with_malformed_arguments_are_answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from lawdsl.server.inlay_hints import inlay_hints
 from lawdsl.server.open_documents import OpenDocuments
 from lawdsl.server.reading_features import COMPUTING, hover_at
 from lawdsl.server.session import LARGE, Session
+from lawdsl.server.worker_process import MAX_MEMORY
 
 WHOLE = {"start": {"line": 0, "character": 0}, "end": {"line": 100, "character": 0}}
 
@@ -198,6 +200,58 @@ def test_derivatives_are_computed_before_a_hover_needs_them(tmp_path: Path):
         session.end()
         await process.wait()
         await asyncio.sleep(0)  # the transport of its output is closed
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("ends", ["edit", "close"])
+def test_all_derivatives_of_a_large_law_are_computed_in_a_pause(tmp_path: Path, ends: str):
+    """Those of 32 names, each of which a first hover shows; what follows the pause ends the computation."""
+    terms = [(f"a{n}", f"k{n}") for n in range(15)]
+    names = ", ".join(name for pair in terms for name in pair)
+    formula = " + ".join(f"{a}/(N + D)^{k}" for a, k in terms)
+    text = f"law big\nvariable N, D > 0\nparameter {names} > 0\nL = {formula}\n"
+
+    async def run() -> None:
+        session = Session(Silent(), OpenDocuments(tmp_path), markdown=True)
+        uri = (tmp_path / "big.law").as_uri()
+        session.opened(uri, 1, text)
+        document = await session.once_read(uri)
+        assert document is not None
+        async with asyncio.timeout(60):
+            while len(session.derivatives.of(document)) < 32:
+                await asyncio.sleep(0.01)
+        for line, column in [
+            (1, 9),
+            (1, 12),
+            *((2, text.splitlines()[2].index(a)) for a, _ in terms),
+        ]:
+            shown = await hovered(session, uri, line, column)
+            assert "∂L/∂" in shown and COMPUTING not in shown
+        process = session.worker.process
+        assert process is not None
+        memory = Path(f"/proc/{process.pid}/statm")
+        if memory.exists():
+            pages = int(memory.read_text(encoding="ascii").split()[1])
+            assert pages * os.sysconf("SC_PAGE_SIZE") < MAX_MEMORY
+        known = set(session.derivatives.laws)
+        changed = text.replace("L = ", "L = 1 + ")
+        session.changed(uri, 2, [types.TextDocumentContentChangeWholeDocument(changed)])
+        async with asyncio.timeout(60):
+            while not session.deciding:
+                await asyncio.sleep(0.001)
+        if ends == "edit":
+            session.changed(uri, 3, [types.TextDocumentContentChangeWholeDocument("law big\n")])
+        else:
+            session.closed(uri)
+        async with asyncio.timeout(60):
+            while session.worker_is_busy:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        assert not session.worker_is_busy
+        fresh = [value for key, value in session.derivatives.laws.items() if key not in known]
+        assert sum(map(len, fresh)) < 32
+        await session.finished()
 
     asyncio.run(run())
 

@@ -9,7 +9,7 @@ from lawdsl.core.diagnostics import Span
 from lawdsl.editing.completion_place import Completion, Place
 from lawdsl.editing.law_names import law_names
 from lawdsl.editing.names import File, Files, Target
-from lawdsl.editing.words import Word
+from lawdsl.editing.words import CALLED as CALLED_WORDS, Line
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import ascii_name
 from lawdsl.language.pipeline_records import MEASUREMENTS
@@ -25,13 +25,13 @@ SEEN: dict[str, tuple[str, ...]] = {
     "parameter": ("setting", "parameter", "let"),
     "let": (*IN_LAWS, "given", "unknown", "use"),
     "output": IN_LAWS,
-    "fix": ("setting", "parameter", "let"),
+    "fix": ("parameter",),
     "tie": ("setting", "parameter", "let"),
     "measure": ("variable", "output"),
     "identify": ("setting", "parameter", "let"),
     "require": (*IN_LAWS, "output"),
-    "start": ("setting", "parameter", "let"),
-    "prior": ("parameter", "setting"),
+    "start": ("setting", "parameter"),
+    "prior": ("parameter",),
     "given": ("setting",),
     "choose": ("given", "setting", "let"),
     "minimize": (*IN_LAWS, "output", "given", "unknown", "use"),
@@ -41,6 +41,8 @@ SEEN: dict[str, tuple[str, ...]] = {
     "keep": ("given", "setting"),
 }
 """Statement -> the kinds of names that its formulas may use."""
+OF_PARAMETERS = ("fix", "tie", "prior", "start")
+"""Statements about parameters, which the fit determines if none of the first two does."""
 VARYING = ("variable", "parameter", "let")
 """What a derivative or a limit is taken with respect to."""
 ONE_NAME = ("let", "output", "setting", "step", "keep")
@@ -148,25 +150,40 @@ def _names(file: File, place: Place, files: Files) -> Iterator[Completion]:
         kinds = ("index",)
     elif place.line == "require":
         kinds = _kinds_in_claim(place, kinds)
+    elif place.line in OF_PARAMETERS:
+        kinds = _kinds_of_parameters(place, kinds)
+    elif place.line == "minimize" and file.section == "law":
+        kinds = _kinds_in_objective(place)
+    if called_in_claim(place) and any(
+        t.kind == "index" for t in _known(file, place, files).values()
+    ):
+        return  # only a law without indices is taken at values
     brackets = SUBSCRIPTS.match(place.following)
     if CALLED.match(place.following):  # only what is called
         kinds, brackets = tuple(kind for kind in kinds if kind in CALLABLE[file.section]), None
     bounded = place.word.role == "name" and place.line in ("variable", "parameter", "choose")
     late = place.line in ("require", "minimize", "maximize", "subject", "measure", "start")
     late |= place.line in ("fix", "tie", "prior", "identify")
-    circular = _circular(file, place) if place.line == "let" else frozenset()
+    never = _circular(file, place) if place.line in ("let", "tie") else frozenset()
+    if place.line in OF_PARAMETERS and not {"EQUAL", "IN"} & set(before):
+        never |= _determined(file, place)
+    if place.line == "tie":
+        never |= _changing(file, files)
+    alone = place.line == "require" and before[-1] in ("DEL", "AS")
     line_start = span_of(place.before[0]).start
     for target in _known(file, place, files).values():
         here = target.file.path == file.path
         own_line = here and line_start <= target.span.start < place.span.start
         if own_line and (place.line in ONE_NAME or (bounded and _is_last(target, file, place))):
             continue  # nothing is made of itself
-        if brackets and len(_subscripts_of(target).split(",")) != len(brackets[1].split(",")):
+        if brackets and len(subscripts_of(target).split(",")) != len(brackets[1].split(",")):
             continue
-        if brackets and not _subscripts_of(target):
+        if brackets and not subscripts_of(target):
             continue
         above = not here or target.span.end <= place.span.start
-        if target.kind in kinds and target.name not in circular:
+        if alone and target.kind == "variable" and in_simplex(target):
+            continue
+        if target.kind in kinds and target.name not in never:
             if above or late or target.kind in ("use", "output"):
                 yield _name(target, place, 1 if here else 2)
     formula = place.line in ("output", "let", "require") and before[-1] != "DEL"
@@ -188,6 +205,8 @@ def _kinds_in_claim(place: Place, kinds: tuple[str, ...]) -> tuple[str, ...]:
     types = [t.type for t in place.before]
     if place.following.startswith("="):  # the name in `L(N = 1)`
         return VARYING
+    if called_in_claim(place):
+        return VARYING
     if types[-1] == "DEL":
         derived = "SLASH" in types[-4:] and "DEL" in types[:-1]
         return VARYING if derived else ("output", "let")
@@ -201,24 +220,103 @@ def _kinds_in_claim(place: Place, kinds: tuple[str, ...]) -> tuple[str, ...]:
     return kinds
 
 
+def called_in_claim(place: Place) -> bool:
+    """Whether the cursor is where `L(N = 1)` has the first name that it gives a value.
+
+    Args:
+        place: the place.
+    """
+    if place.line != "require" or [t.type for t in place.before[-2:]] != ["NAME", "LPAR"]:
+        return False
+    return str(place.before[-2]) not in CALLED_WORDS
+
+
+def _kinds_of_parameters(place: Place, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of names in a statement about parameters: these in front of its sign or `in`."""
+    types = {t.type for t in place.before}
+    if place.line == "start" and place.before[-1].type == "MINUS":  # of a bound, in `log(C - C0)`
+        return ("setting", "parameter", "let")
+    if not types & {"EQUAL", "IN"}:
+        return ("parameter",)
+    numbers = {"fix": (), "prior": (), "start": ("setting",)}
+    return numbers.get(place.line, kinds)
+
+
+def _kinds_in_objective(place: Place) -> tuple[str, ...]:
+    """The kinds of names in the objective of a fit: a loss of the output, less a constant."""
+    types = [t.type for t in place.before]
+    if types[-1] == "LPAR":
+        return ("output",)
+    if types[-1] == "MINUS" and "straightest" in map(str, place.before):
+        return ("parameter",)
+    if gives_parameter(place):
+        return ("parameter",)
+    return ()
+
+
+def gives_parameter(place: Place) -> bool:
+    """Whether the cursor is where a loss has `c = straightest(…)`: behind the number that some losses need.
+
+    Args:
+        place: the place, in an objective.
+    """
+    words = [str(token) for token in place.before]
+    if words[-1] != "," or words.count("(") != 1:
+        return False
+    return words.count(",") > (words[1] not in ("squared", "absolute"))
+
+
 def _circular(file: File, place: Place) -> frozenset[str]:
-    """The lets that the one of this line is a part of: it cannot be made of them."""
-    defined = next((w.text for w in _line_of(file, place) if w.declares), "")
-    parts = {
-        next((w.text for w in line.words if w.declares), ""): {w.text for w in line.words}
-        for line in file.words.lines
-        if line.keyword == "let"
-    }
-    names = {defined}
-    while more := {name for name, words in parts.items() if words & names} - names:
+    """The lets and tied parameters that those of this line are parts of: they cannot be made of them."""
+    parts = [(_defined(line), _mentioned(line)) for line in file.words.lines]
+    names = set(_defined(_line_at(file, place)))
+    if place.line == "let":
+        names.add("")
+    while more := {n for defined, words in parts if words & names for n in defined} - names:
         names |= more
     return frozenset(names)
 
 
-def _line_of(file: File, place: Place) -> tuple[Word, ...]:
+def _changing(file: File, files: Files) -> frozenset[str]:
+    """The lets that change with a variable."""
+    names = {n for n, target in files.all_declared(file).items() if target.kind == "variable"}
+    lines = [line for each in files.chain(file) for line in each.words.lines]
+    parts = [(_defined(line), _mentioned(line)) for line in lines if line.keyword == "let"]
+    while more := {n for defined, words in parts if words & names for n in defined} - names:
+        names |= more
+    return frozenset(names)
+
+
+def _determined(file: File, place: Place) -> frozenset[str]:
+    """The parameters that other lines fix or tie, or have a prior for where this is one."""
+    here = _line_at(file, place)
+    once = (
+        ("fix", "tie", "prior") if place.line == "prior" else ("fix", "tie")
+    )  # `log(C - C0)` starts C
+    lines = [line for line in file.words.lines if line.keyword in once]
+    return frozenset(name for line in lines if line is not here for name in _defined(line))
+
+
+def _defined(line: Line | None) -> tuple[str, ...]:
+    """The names that a line gives a value; those in brackets have subscripts, which are not names."""
+    if line is None:
+        return ()
+    if line.keyword not in OF_PARAMETERS:
+        return tuple(w.text for w in line.words if w.declares and line.keyword == "let")
+    ends = (n for n, w in enumerate(line.words) if w.text in ("=", "in"))
+    return tuple(w.text for w in line.words[: next(ends, len(line.words))] if w.role == "name")
+
+
+def _mentioned(line: Line) -> frozenset[str]:
+    """The words of a definition of lets or tied parameters; none of other lines."""
+    if line.keyword not in ("let", "tie"):
+        return frozenset()
+    return frozenset(w.text for w in line.words if w.role == "name")
+
+
+def _line_at(file: File, place: Place) -> Line | None:
     start = span_of(place.before[0]).start
-    lines = file.words.lines
-    return next((line.words for line in lines if line.span.start == start), ())
+    return next((line for line in file.words.lines if line.span.start == start), None)
 
 
 def _behind_for_of_sum(types: Sequence[str]) -> bool:
@@ -236,16 +334,31 @@ def _behind_for_of_sum(types: Sequence[str]) -> bool:
 
 def _name(target: Target, place: Place, rank: int) -> Completion:
     alone = not place.following.startswith(("(", "["))
-    text = target.name + (_subscripts_of(target) if alone else "")
+    whole = place.line == "minimize" and target.kind == "output"  # a loss is of all its elements
+    text = target.name + (subscripts_of(target) if alone and not whole else "")
     snippet = f"{text}($1)$0" if alone and target.kind == "use" else ""
     kind = DETAILS.get(target.kind, target.kind)
     return Completion(text, target.kind, place.span, kind, rank, snippet)
 
 
-def _subscripts_of(target: Target) -> str:
-    """The subscripts with which a name is declared, `[i, j]`; empty for none."""
+def subscripts_of(target: Target) -> str:
+    """The subscripts with which a name is declared, `[i, j]`; empty for none.
+
+    Args:
+        target: the name.
+    """
     subscripts = SUBSCRIPTS.match(target.file.text, target.span.end)
     return f"[{', '.join(part.strip() for part in subscripts[1].split(','))}]" if subscripts else ""
+
+
+def in_simplex(target: Target) -> bool:
+    """Whether a variable is on a simplex, where it cannot change alone.
+
+    Args:
+        target: the name.
+    """
+    line = target.file.words.lines[target.file.declared[target.name].line]
+    return any(word.text == "simplex" for word in line.words)
 
 
 def _of_law(file: File, place: Place, files: Files) -> Iterator[Completion]:

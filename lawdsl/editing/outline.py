@@ -20,9 +20,9 @@ class Entry:
     """An entry of an outline.
 
     Attributes:
-        name: a declared name, or the text of a line.
+        name: a declared name, the label of a line, or its text.
         kind: the kind of what is declared, or the statement.
-        detail: the line in which a name is declared.
+        detail: the line in which a name is declared, or that has a label.
         span: the whole statement.
         selection: the word that is shown when the entry is chosen.
         inside: the entries in it.
@@ -56,14 +56,22 @@ def outline(document: Document) -> tuple[Entry, ...]:
         declared = [w for w in line.words if w.declares]
         entries += [Entry(w.text, w.declares, text, line.span, w.span) for w in declared]
         if not declared and line.keyword in LISTED:
-            body = text.removeprefix(line.keyword).strip() or text
-            entries.append(Entry(body, line.keyword, "", line.span, line.span))
+            entries.append(_of_line(line, text))
     if header is None:
         return tuple(entries)
     inside = tuple(e for e in entries if e.span.start >= header.span.start)
     before = tuple(e for e in entries if e.span.start < header.span.start)
     kind, detail = header.kind, header.detail
     return (*before, Entry(header.name, kind, detail, header.span, header.selection, inside))
+
+
+def _of_line(line: Line, text: str) -> Entry:
+    """The entry of a line that declares no name: under its label, or as a whole; a claim without `require`."""
+    label = next((w.name for w in line.words if w.role == "string"), "")
+    if label:
+        return Entry(label, line.keyword, text, line.span, line.span)
+    name = text.removeprefix("require").strip() or text
+    return Entry(name, line.keyword, "", line.span, line.span)
 
 
 def _one_line(text: str, span: Span) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from string import Formatter
 
-from lawdsl.editing.names import File
+from lawdsl.editing.completion_names import in_simplex, subscripts_of
+from lawdsl.editing.names import File, Files
 
 PLACEHOLDER = re.compile(r"\$\{\d+:([^}]*)\}|\$\d+")
 
@@ -52,6 +54,9 @@ STATEMENTS: dict[str, tuple[Snippet, ...]] = {
 }
 """Section -> statements."""
 
+ANOTHER = "chinchilla"
+IS_ANOTHER = f"is ${{{{3:{ANOTHER}}}}}"
+"""Not in a law with indices, which is compared with no other, nor in this one."""
 CLAIMS = (
     ("{L} finite", "it has a finite value on the whole domain"),
     ("{L} > ${{1:0}}", "a lower bound"),
@@ -61,12 +66,12 @@ CLAIMS = (
     ("{L} decreasing in ${{1:{N}}}", "a trend"),
     ("{L} convex in ${{1:{N}}}", "a curvature"),
     ("{L} concave in ${{1:{N}}}", "a curvature"),
-    ("{L} -> ${{1:E}} as ${{2:{N}}} -> oo", "a limit"),
-    ("{L}(${{1:{N}}} = ${{2:N0}}) is ${{3:chinchilla}}", "another law is a special case"),
+    ("{L} -> ${{1:{E}}} as ${{2:{N}}} -> oo", "a limit"),
+    ("{L}(${{1:{N}}} = ${{2:N0}}) " + IS_ANOTHER, "another law is a special case"),
     ("{L} > 0 for ${{1:{N}}} > ${{2:1}}", "a claim under a condition"),
     ("{L} < ${{1:1}} expect ${{2:refuted}}", "a claim whose verdict is not `proved`"),
 )
-"""Claims about the output {L} and the variables {N} and {M}, with what they say."""
+"""Claims about the output {L}, the variables {N} and {M} and a parameter {E}, with what they say."""
 
 
 def statement_snippets(section: str) -> tuple[Snippet, ...]:
@@ -78,15 +83,31 @@ def statement_snippets(section: str) -> tuple[Snippet, ...]:
     return STATEMENTS[section]
 
 
-def claim_snippets(file: File) -> tuple[Snippet, ...]:
-    """Claims, about the output and the variables of a law.
+def claim_snippets(file: File, files: Files) -> tuple[Snippet, ...]:
+    """Claims about the output and the variables of a law, with their subscripts; those that it can have.
 
     Args:
         file: the file of the law.
+        files: how files find each other.
     """
-    outputs = [w.text for w in file.declared.values() if w.declares == "output"]
-    variables = [w.text for w in file.declared.values() if w.declares == "variable"]
-    output = outputs[0] if outputs else "L"
-    first, second = (*variables, "N", "D")[:2]
-    names = {"L": output, "N": first, "M": second}
-    return tuple(Snippet(pattern.format(**names), meaning) for pattern, meaning in CLAIMS)
+    declared = files.all_declared(file).values()
+    written = {
+        kind: [(t.name + subscripts_of(t), subscripts_of(t)) for t in declared if t.kind == kind]
+        for kind in ("output", "variable", "parameter", "index")
+    }
+    output, subscripts = next(iter(written["output"]), ("L", ""))
+    alone = [t for t in declared if t.kind == "variable" and not in_simplex(t)]
+    variables = [t.name + subscripts_of(t) for t in alone]
+    names = {"L": output, "E": "0"}
+    for name, of in written["parameter"]:
+        if of in ("", subscripts):
+            names["E"] = name
+            break
+    names |= dict(zip(("N", "M"), variables, strict=False))
+    law = next((w.text for w in file.words if w.role == "header"), "")
+    return tuple(
+        Snippet(pattern.format(**names), meaning)
+        for pattern, meaning in CLAIMS
+        if all(field in names for _, field, _, _ in Formatter().parse(pattern) if field)
+        if not (pattern.endswith(IS_ANOTHER) and (written["index"] or law == ANOTHER))
+    )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from cattrs import transform_error
+from cattrs import Converter, transform_error
 from lsprotocol import types
 from pygls.exceptions import (
     JsonRpcException,
@@ -24,12 +25,14 @@ from pygls.exceptions import (
     JsonRpcRequestCancelled,
     JsonRpcServerNotInitialized,
 )
+from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from lawdsl.server.connection import Waiting
 from lawdsl.server.frames import Fault
 
 log = logging.getLogger(__name__)
+MAX_FORGOTTEN = 1000  # requests whose answers are ignored
 MAX_REASONS = 3  # of one message, in the answer to it
 Steps = Generator[Any, Any, None]
 
@@ -39,6 +42,10 @@ class Protocol(LanguageServerProtocol):
 
     That of pygls ends lines at further characters, such as form feeds, which the protocol does not.
     """
+
+    def __init__(self, server: LanguageServer, converter: Converter) -> None:
+        super().__init__(server, converter)
+        self._forgotten: deque[str] = deque(maxlen=MAX_FORGOTTEN)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
@@ -100,6 +107,7 @@ class Protocol(LanguageServerProtocol):
         """
         self._request_futures.pop(number, None)
         self._result_types.pop(number, None)
+        self._forgotten.append(number)
 
     # Messages as plain data; pygls would take each object within a message for a message
 
@@ -199,6 +207,8 @@ class Protocol(LanguageServerProtocol):
 
     def _pass_on(self, answer: Mapping[str, Any]) -> None:
         try:
+            if answer["id"] in self._forgotten:
+                return
             if answer["id"] not in self._result_types:
                 log.warning("an answer to no request of the server: %.60r", answer["id"])
                 return

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
@@ -28,7 +29,7 @@ class OpenDocument:
     Attributes:
         uri: its address in messages of the protocol.
         path: its file, with symbolic links resolved; for a document that has none, where one would be.
-        on_disk: whether the address is that of a file.
+        name: under which messages show a document that has no file, as the editor does; None for a file.
         version: the number of the text, which the editor counts; two texts may have one number.
         text: the text, as it is now.
         document: what it declares; None until it is read.
@@ -40,7 +41,7 @@ class OpenDocument:
 
     uri: str
     path: Path
-    on_disk: bool
+    name: str | None
     version: int
     text: str
     document: Document | None = None
@@ -49,6 +50,11 @@ class OpenDocument:
     read_revision: int | None = None
     claims: ClaimStates = field(default_factory=ClaimStates)
     claims_of: Document | None = None
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the address is that of a file."""
+        return self.name is None
 
     @property
     def stale(self) -> bool:
@@ -75,11 +81,11 @@ class OpenDocuments:
     def open(self, uri: str, version: int, text: str) -> OpenDocument:
         """Add a document, or replace it."""
         path = path_of(uri)
-        on_disk = path is not None
+        shown = None if path is not None else name_of(uri)
         if path is None:
             name = "".join(c if c.isalnum() else "_" for c in uri)[:64]
             path = real_path(self.folder) / f"{name}.law"
-        self.by_uri[uri] = OpenDocument(uri, path, on_disk, version, text)
+        self.by_uri[uri] = OpenDocument(uri, path, shown, version, text)
         return self.by_uri[uri]
 
     def change(
@@ -116,6 +122,7 @@ class OpenDocuments:
             read_document,
             document.text,
             document.path,
+            name=document.name,
             opened=self.opened(),
             last=document.document,
             on_disk=document.on_disk,
@@ -145,6 +152,19 @@ def path_of(uri: str) -> Path | None:
     except (ValueError, OSError, RuntimeError):
         return None
     return path
+
+
+def name_of(uri: str) -> str:
+    """What editors call a document without a file: `Untitled-1` for `untitled:Untitled-1`.
+
+    Args:
+        uri: its address.
+    """
+    try:
+        path = urlsplit(uri).path
+    except ValueError:
+        path = ""
+    return unquote(path).rstrip("/").rpartition("/")[2] or uri
 
 
 def edited(

@@ -479,4 +479,13 @@ class Session:
         """End the worker, and decide nothing more."""
         self.ended = True
         self.to_decide.clear()
-        self.worker.end()
+        self.worker.close()
+
+    async def finished(self) -> None:
+        """End the worker, and wait until it has ended."""
+        self.end()
+        tasks = [*self._tasks, *self.derivatives.computing.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.worker.finished()

@@ -67,26 +67,29 @@ def _serve(read: Callable[[int], bytes], write: Callable[[bytes], None]) -> int:
     shown = Output(writing(errors), lambda: None)
     logging.basicConfig(handlers=[Log(shown)], format="%(message)s")
     try:
-        with suppress(KeyboardInterrupt, SystemExit):
-            asyncio.run(_answer(server, Frames(read), write))
+        with suppress(KeyboardInterrupt):
+            asyncio.run(_answer(server, session, Frames(read), write))
     finally:
-        session.end()
         shown.close()
     return 0 if server.protocol.is_shut_down else 1
 
 
-async def _answer(server: Server, frames: Frames, write: Callable[[bytes], None]) -> None:
+async def _answer(
+    server: Server, session: Session, frames: Frames, write: Callable[[bytes], None]
+) -> None:
     source = Input(frames)
     output = Output(write, source.end)
     server.protocol.set_writer(output)
     try:
-        while (waiting := await source.next()).part is not None:
-            await output.room(lambda: not source.ended)
-            server.protocol.receive(waiting)
-            await asyncio.sleep(0)  # a request begins before the message behind it is handled
+        with suppress(SystemExit):
+            while (waiting := await source.next()).part is not None:
+                await output.room(lambda: not source.ended)
+                server.protocol.receive(waiting)
+                await asyncio.sleep(0)  # a request begins before the message behind it is handled
     finally:
         _end_soon(0 if server.protocol.is_shut_down else 1)
         output.close()
+        await session.finished()
 
 
 def _server() -> tuple[Server, Session]:
@@ -101,11 +104,7 @@ def _server() -> tuple[Server, Session]:
 
 
 def _end_soon(code: int) -> None:
-    """End the process in a few seconds, if it has not ended by then.
-
-    Where its input ends, or `exit` arrives, while the worker is being started, asyncio (Python 3.11)
-    waits for the worker forever.
-    """
+    """End the process in a few seconds, if it has not ended by then: a thread may read a large text."""
     timer = threading.Timer(END_SECONDS, os._exit, (code,))
     timer.daemon = True
     timer.start()

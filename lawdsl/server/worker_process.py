@@ -33,14 +33,18 @@ class WorkerProcess:
         last: the number of the last request.
         running: the number of the request that is being worked on, or waits for the process to start.
         cancelled: whether that one was cancelled before it was sent.
+        closed: whether the server ends: no process is started any more.
     """
 
     process: asyncio.subprocess.Process | None = None
     last: int = 0
     running: int | None = None
     cancelled: bool = False
+    closed: bool = False
     _sent: bool = field(default=False, repr=False)
     _timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+    _creating: asyncio.Task[asyncio.subprocess.Process] | None = field(default=None, repr=False)
+    _unfinished: list[asyncio.subprocess.Process] = field(default_factory=list, repr=False)
 
     async def start(self) -> asyncio.subprocess.Process:
         """The process, started if there is none, and ready for requests.
@@ -50,15 +54,27 @@ class WorkerProcess:
         """
         if self.process is not None and self.process.returncode is None:
             return self.process
-        pipe = asyncio.subprocess.PIPE
+        if self.closed:
+            raise WorkerLost("the server ends")
+        self._creating = asyncio.get_running_loop().create_task(self._create())
         try:
-            process = await asyncio.create_subprocess_exec(
-                *COMMAND, stdin=pipe, stdout=pipe, limit=MAX_LINE
-            )
+            # half of a process could not be ended: whoever waits for it may be cancelled, this may not
+            process = await asyncio.shield(self._creating)
         except OSError as error:
             raise WorkerLost(str(error)) from None
-        self.process = process
         await self._read(process)  # that it is ready
+        return process
+
+    async def _create(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND, stdin=pipe, stdout=pipe, limit=MAX_LINE
+        )
+        self._unfinished = [p for p in self._unfinished if p.returncode is None]
+        self._unfinished.append(process)
+        self.process = process
+        if self.closed:
+            self.end()
         return process
 
     async def ask(
@@ -122,6 +138,27 @@ class WorkerProcess:
             with suppress(ProcessLookupError):
                 self.process.kill()
         self.process = None
+
+    def close(self) -> None:
+        """End the process, and start no other."""
+        self.closed = True
+        self.end()
+
+    async def finished(self) -> None:
+        """Wait until no process is left, nor anything that asyncio does for one, once this is closed.
+
+        A loop that is closed before reports on standard error what it cannot do any more.
+        """
+        if self._creating is not None:
+            await asyncio.wait([self._creating])
+        for process in self._unfinished:
+            assert process.stdin is not None and process.stdout is not None
+            await process.wait()
+            with suppress(OSError):
+                process.stdin.close()
+                await process.stdin.wait_closed()
+            await process.stdout.read()  # no task reads any more
+        await asyncio.sleep(0)  # their transports are closed
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
