@@ -14,15 +14,12 @@ from test_attacks import GENERATED, LEGAL, ROOT, SECONDS, expected
 MEMORY = 512 << 20
 
 
-# The same by the command line: a process of its own, measured from outside
-
-
 def run_check(path: Path, folder: Path) -> tuple[int, str]:
     """Exit code and output of `lawdsl check`; time and memory are looked at here."""
     out, report = folder / "out", folder.with_suffix(".json")
     command = [sys.executable, "-m", "lawdsl", "check", str(path)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
-    for _ in range(2):  # what takes too long once more, as above
+    for _ in range(2):  # what takes too long is measured once more
         with out.open("wb") as file:
             took = limited.run(
                 command, report, stdout=file, stderr=subprocess.STDOUT, cwd=folder, env=environment

@@ -87,12 +87,13 @@ SHIPPED = (
 )
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_laws(name: str):
-    law = lawdsl.load(name)
-    for claim in law.claims:
-        if type(claim.claim).__name__ in ("ComparisonNode", "TrendNode"):
-            judged(law, claim, 1)
+def test_shipped_laws():
+    agreeing = 0
+    for law in map(lawdsl.load, SHIPPED):
+        for claim in law.claims:
+            if type(claim.claim).__name__ in ("ComparisonNode", "TrendNode"):
+                agreeing += judged(law, claim, 1)
+    assert agreeing > POINTS
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ ADVISED = [
 ASKED = [
     ("L = E + A//N^alpha", ["L = E + A/N^alpha", "L = E + A#N^alpha"]),
     ("L = E + A //N^alpha", ["L = E + A /N^alpha", "L = E + A #N^alpha"]),
+    ('L = E + A//N unit nat "loss"', [f'L = E + A{s}N unit nat "loss"' for s in "/#"]),
+    ("require L > E//2 for N > 1", [f"require L > E{s}2 for N > 1" for s in "/#"]),
     ("L = E + A*log 2N", ["L = E + A*log(2*N)", "L = E + A*log(2)*N"]),
     ("L = E + A*log 2N^alpha", ["L = E + A*log(2*N^alpha)", "L = E + A*log(2)*N^alpha"]),
     ("L = A*log 2N*D", [f"L = A*{a}" for a in ("log(2*N*D)", "log(2*N)*D", "log(2)*N*D")]),

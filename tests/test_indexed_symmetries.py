@@ -25,9 +25,6 @@ from lawdsl.proof.identifiability.zero_test import vanishes
 KINKS = (sp.Min, sp.Max, sp.Abs)
 
 
-# ---- of laws with index sets, at a few labels
-
-
 GAUGE = ("identify  sum(t[i, j] for j) = 0", "")
 
 

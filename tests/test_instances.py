@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -134,8 +135,19 @@ def test_claims_are_those_of_the_labels():
     )
 
 
-def test_a_claim_of_any_labels_that_depends_on_the_parameters_is_left_out():
+def test_a_claim_about_all_labels_is_made_at_each_pair():
     shown = [claim_text(claim) for claim in at("mixing.m4", MIXING).claims]
+    assert shown == ["L finite", "L > c[github]", "L increasing in k[github]"] + [
+        f"L decreasing in r[{a}] against r[{b}] for t[github, {a}] < t[github, {b}]"
+        for a, b in permutations(DOMAINS, 2)
+    ]
+
+
+def test_a_claim_about_all_labels_that_is_expected_to_be_conditional_is_left_out(tmp_path: Path):
+    text = (lawdsl.load("mixing.m4").declarations.text.text).replace("mixing.m4", "mixture")
+    text = text.replace("  for t[i, a] < t[i, b]", "  expect conditional")
+    (tmp_path / "mixture.law").write_text(text, encoding="utf-8")
+    shown = [claim_text(claim) for claim in at(tmp_path / "mixture.law", MIXING).claims]
     assert shown == ["L finite", "L > c[github]", "L increasing in k[github]"]
 
 

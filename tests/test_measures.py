@@ -128,7 +128,7 @@ MISTAKES = [
     ("measure u[d] = L(step = 1000", 17, "L0202", "`(` is never closed", "close it with `)`"),
     ("measure u[d]", 12, "L0207", "the line ends too early, after `]`", "`=` must follow"),
     ("measure u[d] > 0", 14, "L0201", "unexpected `>`", "the form is `measure NAME[d] = L(step = 1000)`, such as `measure u[d] = L(step = 1000)`"),
-    ("measures u[d] = L(step = 1)", 1, "L0205", "unknown statement `measures`", "did you mean `measure`?"),
+    ("measures u[d] = L(step = 1)", 1, "L0205", "unknown statement `measures`", "write `measure`"),
     ("parameter measure > 0", 11, "L0206", "`measure` is a word of the language and cannot be a name", "choose another name"),
 ]  # fmt: skip
 

@@ -15,8 +15,6 @@ from lawdsl import LawdslError
 from lawdsl.designing.groups import group_errors, sample_groups
 from lawdsl.designing.selection import select
 
-# ---- selection
-
 
 def runs(wrong: Sequence[int] = (), repeats: int = 1) -> dict[str, np.ndarray]:
     """Forty mixtures of two domains, a thousandth of noise; some went wrong."""

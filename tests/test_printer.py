@@ -181,8 +181,8 @@ ENDS = 'law ends "x"{0}variable  N > 0{1}parameter E > 0{1}{1}L = E + 1/N{1}'
         (ENDS.format("\r\n", "\r\n"), ""),
         (ENDS.format("\n", "\n"), ""),
         ("\ufeff" + ENDS.format("\r\n", "\r\n"), ""),
-        (ENDS.format("\n", "\r\n"), ": only its line ends differ, which become CR LF"),
-        (ENDS.format("\r\n", "\n"), ": only its line ends differ, which become LF"),
+        (ENDS.format("\n", "\r\n"), ": only line ends differ; they become CR LF"),
+        (ENDS.format("\r\n", "\n"), ": only line ends differ; they become LF"),
     ],
 )
 def test_line_ends_stay_as_they_are(tmp_path: Path, text: str, says: str):

@@ -26,9 +26,6 @@ def cpt(sizes: int = 3, steps: int = 7) -> dict[str, np.ndarray]:
     return {name: values[mixed] for name, values in table.items()}
 
 
-# ---- protocols
-
-
 @pytest.mark.parametrize(
     ("name", "count"),
     [

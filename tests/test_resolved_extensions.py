@@ -15,8 +15,6 @@ from lawdsl.language.printer import print_formula
 from lawdsl.language.resolver import spread
 from lawdsl.law.law import load
 
-# Laws built on others
-
 
 def test_a_law_takes_over_what_it_extends():
     found, _ = library.declarations(str(EXTENDS / "cross_k3.law"))

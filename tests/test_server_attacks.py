@@ -52,7 +52,7 @@ HEADERS: dict[str, tuple[bytes, list[int], str]] = {
         "too large",
     ),
     "a terabyte": (b"Content-Length: 1%s\r\n\r\n" % (b"0" * 12), [INVALID], "too large"),
-    "empty": (b"Content-Length: 0\r\n\r\n", [NOT_JSON], "not JSON"),
+    "empty": (b"Content-Length: 0\r\n\r\n", [NOT_JSON], "cannot be read as JSON"),
     "two lengths": (
         b"Content-Length: 9\r\nContent-Length: %d\r\n\r\n%s" % (SIZE, UNKNOWN),
         [INVALID],

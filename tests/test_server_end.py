@@ -78,6 +78,9 @@ def test_the_server_ends_silently_whatever_the_worker_does(tmp_path: Path, momen
         client.open(path, ROUGH)
         client.decided(path)
     if moment == "replaced":
+        where = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 1, "character": 10}}
+        while "∂L/∂N" not in client.request("textDocument/hover", where)["contents"]["value"]:
+            time.sleep(0.02)  # claims and warnings are decided before derivatives are computed
         os.kill(children[0], signal.SIGKILL)
         client.change(path, 2, {"text": ROUGH.replace("L = E", "L = 2*E")})
         client.decided(path)

@@ -12,8 +12,6 @@ from test_imports import error_of
 import lawdsl
 from lawdsl.law.law import Law
 
-# ---- SymPy
-
 
 def test_an_equation_of_sympy_names_the_output():
     L, N, a = sp.symbols("loss N a")

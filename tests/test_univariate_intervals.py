@@ -9,9 +9,6 @@ from test_univariate_solver import INTERIOR, losses
 
 import lawdsl
 
-# ---- intervals
-
-
 TARGET = float(losses({**INTERIOR, "C": 4.5}, N=1.8, D=5.0, r=0.5))
 
 

@@ -51,7 +51,7 @@ def test_renaming_edits_no_file_outside_the_folder_and_each_inside_once(tmp_path
         ("folders", 4, ["f0", "f1", "f2"], "there are more than 4 folders"),
         ("files", 2, ["f0", "f1"], "there are more than 2 files"),
         ("depth", 0, [], "there are folders more than 0 deep"),
-        ("inside", 8, [], "contains more than 8 folders"),
+        ("subfolders", 8, [], "contains more than 8 folders"),
         ("files", 9, [f"f{k}" for k in range(9)], ""),
     ],
 )
@@ -61,7 +61,9 @@ def test_what_is_left_out_is_said(
     for number in range(9):
         (tmp_path / f"f{number}").mkdir()
         (tmp_path / f"f{number}" / "a.law").write_text(BASE, encoding="utf-8")
-    reach = replace(law_names.Reach(files=100, folders=100, depth=3, inside=100), **{limit: value})
+    reach = replace(
+        law_names.Reach(files=100, folders=100, depth=3, subfolders=100), **{limit: value}
+    )
     found = law_names.files_below(tmp_path, reach)
     assert [path.parent.name for path in found.paths] == folders
     assert found.left_out.endswith(says)

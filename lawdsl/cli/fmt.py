@@ -50,7 +50,7 @@ def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: boo
             continue
         old, new = (text.replace("\r\n", "\n") for text in (before, after))
         ends = "CR LF" if "\r\n" in after else "LF"
-        changed[name] = f": only its line ends differ, which become {ends}" if old == new else ""
+        changed[name] = f": only line ends differ; they become {ends}" if old == new else ""
         if diff:
             lines += difflib.unified_diff(old.splitlines(True), new.splitlines(True), name, name)
         elif not check and name != "-":

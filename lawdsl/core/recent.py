@@ -32,7 +32,7 @@ class Recent(Generic[Value]):
         Args:
             key: the key; equal keys have equal values.
             make: the function that makes the value. Its exceptions are passed on, and nothing is
-                kept then.
+                cached then.
             keep: whether a new value is worth keeping.
         """
         # taken out and put back, so that the first key is the one that was not used for longest
@@ -49,18 +49,16 @@ class Recent(Generic[Value]):
 
 
 class RecentTexts(Generic[Value]):
-    """What follows from the most recently used texts, as many as are short enough together.
+    """The values of the most recently used texts, bounded by their total length.
 
-    A value takes memory in proportion to its text, so that this bounds the memory. The value of the last
-    text is kept however long that is.
+    A value takes memory in proportion to its text, so this bounds the memory. The value of the last text
+    is always cached.
 
     Args:
-        max_characters: of all texts together whose values are kept.
+        max_characters: of all cached texts together.
     """
 
-    PER_TEXT = (
-        100  # characters that a text counts for besides its own: an empty one has a value, too
-    )
+    PER_TEXT = 100  # characters added to the length of each text, for the overhead of its value
 
     def __init__(self, max_characters: int) -> None:
         self.max_characters = max_characters
@@ -69,19 +67,19 @@ class RecentTexts(Generic[Value]):
         self._lock = Lock()
 
     def get(self, text: str, make: Callable[[], Value]) -> Value:
-        """The value of a text, which is made unless it is kept already.
+        """The value of a text, which is made unless it is cached.
 
         Args:
             text: the text.
             make: the function that makes the value. Its exceptions are passed on, and nothing is
-                kept then.
+                cached then.
         """
         missing = object()
         with self._lock:
-            kept = self._values.pop(text, missing)
-            if kept is not missing:  # put back as the last one
-                self._values[text] = kept  # type: ignore[assignment]
-                return kept  # type: ignore[return-value]
+            cached = self._values.pop(text, missing)
+            if cached is not missing:  # put back as the last one
+                self._values[text] = cached  # type: ignore[assignment]
+                return cached  # type: ignore[return-value]
         value = make()
         with self._lock:
             if text not in self._values:  # else another thread was faster

@@ -42,7 +42,7 @@ SEEN: dict[str, tuple[str, ...]] = {
 }
 """Statement -> the kinds of names that its formulas may use."""
 OF_PARAMETERS = ("fix", "tie", "prior", "start")
-"""Statements about parameters, which the fit determines if none of the first two does."""
+"""Statements about parameters; those that are not in `fix` or `tie` are fitted."""
 VARYING = ("variable", "parameter", "let")
 """What a derivative or a limit is taken with respect to."""
 ONE_NAME = ("let", "output", "setting", "step", "keep")
@@ -290,9 +290,8 @@ def _changing(file: File, files: Files) -> frozenset[str]:
 def _determined(file: File, place: Place) -> frozenset[str]:
     """The parameters that other lines fix or tie, or have a prior for where this is one."""
     here = _line_at(file, place)
-    once = (
-        ("fix", "tie", "prior") if place.line == "prior" else ("fix", "tie")
-    )  # `log(C - C0)` starts C
+    # a parameter may have a prior and a start: `log(C - C0)` is the start of C
+    once = ("fix", "tie", "prior") if place.line == "prior" else ("fix", "tie")
     lines = [line for line in file.words.lines if line.keyword in once]
     return frozenset(name for line in lines if line is not here for name in _defined(line))
 

@@ -174,7 +174,7 @@ def read_document(
         name: under which messages show the file; its path by default.
         opened: the texts of all open files, which count instead of those on disk.
         last: the version before, from which the last good one is taken.
-        on_disk: whether the path is that of a file; else it is where one would be.
+        on_disk: whether the path is that of a file; False for an unsaved document.
     """
     opened = OpenFiles() if opened is None else opened
     reading = replace(opened, named=set())

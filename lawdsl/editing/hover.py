@@ -35,8 +35,8 @@ from lawdsl.proof.verdict import Verdict
 MAX_FORMULA = 1500  # characters of a formula that is shown
 WITH_DERIVATIVE = ("variable", "parameter", "let")  # with respect to these a law has derivatives
 STEP = re.compile(r"\bstep\(")
-OF_CLAIMS = ("keyword", "symbol", "verdict", "number")
-"""The words of a claim that are shown with its verdict even if something else is known of them."""
+CLAIM_ROLES = ("keyword", "symbol", "verdict", "number")
+"""Roles of words in a claim whose hover shows the verdict in addition to other information."""
 STEPS = (tree.Minimize, tree.Maximize, tree.Subject, tree.StepNode, tree.KeepNode)
 
 
@@ -113,7 +113,7 @@ def file_of(document: Document) -> File:
 def hover(document: Document, offset: int, files: Files, known: Known) -> Hover | None:
     """What is known about the word at an offset; None where there is nothing to say.
 
-    On a claim, it is the verdict where nothing else is known.
+    In a claim, the verdict is shown where nothing else is known.
 
     Args:
         document: the document, in any state.
@@ -150,7 +150,7 @@ def hover(document: Document, offset: int, files: Files, known: Known) -> Hover 
         blocks = list(_about_word(word, file))
         if not blocks and document.declarations is not None:
             blocks = list(_about_fresh(word, file))
-    if blocks and word.role not in OF_CLAIMS:
+    if blocks and word.role not in CLAIM_ROLES:
         claim = None
     blocks += _about_claim(claim, known) if claim is not None else ()
     for d in (*document.diagnostics, *known.further):

@@ -20,35 +20,35 @@ SKIPPED = frozenset(("node_modules", "__pycache__", "site-packages"))
 
 @dataclass(frozen=True)
 class Reach:
-    """How far files are looked for.
+    """Limits of a search for files.
 
     Attributes:
-        files: at most how many.
-        folders: at most how many are looked into.
-        depth: at most how many inside each other.
-        inside: at most how many in one, which is left out with more.
+        files: the largest number of files.
+        folders: the largest number of folders that are listed.
+        depth: the largest depth of folders below the first one.
+        subfolders: the largest number of subfolders of a folder; with more, all of them are skipped.
     """
 
     files: int
     folders: int
     depth: int
-    inside: int
+    subfolders: int
 
 
 @dataclass(frozen=True)
 class Below:
-    """Files of a folder and of those in it.
+    """The `.law` files of a folder and its subfolders.
 
     Attributes:
         paths: their paths.
-        left_out: why there may be others; empty where there are none.
+        left_out: why the search may be incomplete; empty if it is complete.
     """
 
     paths: tuple[Path, ...]
     left_out: str
 
 
-NAMED = Reach(files=200, folders=1000, depth=3, inside=200)  # requests wait meanwhile
+NAMED = Reach(files=200, folders=1000, depth=3, subfolders=200)  # requests wait meanwhile
 
 
 def law_names(file: File, kinds: Sequence[str], files: Files) -> Iterator[tuple[str, str]]:
@@ -75,15 +75,18 @@ def _may_be_named(file: File, name: str) -> bool:
 
 
 def files_that_may_name(path: Path, folder: Path) -> Iterator[Path]:
-    """The `.law` files that may name a file: names lead from a folder downwards, so that they are in its
-    own folder or in one that contains that.
+    """The `.law` files that may name a file: a name is resolved from a folder downwards, so they are in
+    the folder of the file or in a parent of it.
 
     Args:
         path: the file, with symbolic links resolved.
-        folder: the last of the folders, the outermost; only the file's own if it is not in this one.
+        folder: the outermost folder; if the file is not in it, only the folder of the file.
 
     Yields:
         Their paths, those of a folder by name; a symbolic link only to a file in the outermost folder.
+
+    Raises:
+        OSError: a folder cannot be listed.
     """
     root = real_path(folder)
     root = root if path.is_relative_to(root) else path.parent
@@ -97,7 +100,7 @@ def _files_in(folder: Path, root: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
             laws = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(".law"))
-    except OSError:  # a folder that was removed, or may not be looked into
+    except FileNotFoundError:  # the folder was removed
         return
     for name, linked in laws:
         path = folder / name
@@ -118,7 +121,8 @@ def files_below(folder: Path, reach: Reach) -> Below:
     paths_below: list[Path] = []
     left_out = ""
     root = real_path(folder)
-    for count, (top, folders, names) in enumerate(os.walk(folder)):
+    unlisted: list[OSError] = []
+    for count, (top, folders, names) in enumerate(os.walk(folder, onerror=unlisted.append)):
         if count == reach.folders:
             left_out = f"there are more than {reach.folders:,} folders"
             break
@@ -126,14 +130,16 @@ def files_below(folder: Path, reach: Reach) -> Below:
         if folders and len(Path(top).relative_to(folder).parts) >= reach.depth:
             left_out = f"there are folders more than {reach.depth} deep"
             folders.clear()
-        elif len(folders) > reach.inside:
-            left_out = f"{Path(top).name} contains more than {reach.inside:,} folders"
+        elif len(folders) > reach.subfolders:
+            left_out = f"{Path(top).name} contains more than {reach.subfolders:,} folders"
             folders.clear()
         paths = [Path(top, name) for name in sorted(names) if name.endswith(".law")]
         paths_below += [p for p in paths if not p.is_symlink() or real_path(p).is_relative_to(root)]
         if len(paths_below) > reach.files:
             left_out = f"there are more than {reach.files:,} files"
             break
+    if unlisted and not left_out:
+        left_out = f"{Path(unlisted[0].filename).name} cannot be listed"
     return Below(tuple(paths_below[: reach.files]), left_out)
 
 

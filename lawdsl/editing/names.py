@@ -17,7 +17,7 @@ from lawdsl.language.keywords import section_of_text
 from lawdsl.language.library import OpenFiles, file_named, shipped_folder
 
 MAX_EXTENDED = 20  # laws, each extending the next
-GREEK = re.compile("[Α-ϵ]")  # letters that names have written out
+GREEK = re.compile("[Α-ϵ]")  # letters that names spell out: alpha for α
 
 Named = Mapping[str, Word]
 _DECLARED: RecentTexts[Named] = RecentTexts(MAX_CHARACTERS)
@@ -197,7 +197,7 @@ class Files:
         key = name, by.folder
         if key not in self.paths:
             path = file_named(name, by.folder, self.opened)
-            # a file has one path here, whatever links lead to it
+            # resolved, so that a file has one path even if symbolic links lead to it
             self.paths[key] = None if path is None else real_path(path)
         path = self.paths[key]
         return None if path is None else self.read(path, by.folder)

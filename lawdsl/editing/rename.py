@@ -23,7 +23,7 @@ FIXED = {
 }
 """Kinds that are not renamed -> why."""
 OTHERWISE_CALLED = (
-    "a law has the name of its file, and this one has another: write that in its first line"
+    "a law has the name of its file, and this name differs from it: correct the first line"
 )
 OUTSIDE = {
     "keyword": "is a keyword",

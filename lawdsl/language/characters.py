@@ -40,10 +40,10 @@ HINTS = {
     "@": "write a matrix product as `sum(t[i, j]*r[j] for j)`",
     "~": "an equation is written with `=`",
     "?": "formulas have no `?`",
-    "∀": "leave it out: a claim is for the whole domain; `for N > 1` is for a part of it",
+    "∀": "leave it out: a claim is about the whole domain; `for N > 1` restricts it",
 }
 
-NAMES = "names have the letters A to Z and a to z, digits, `_` and Greek letters"
+NAMES = "names consist of the letters A to Z and a to z, digits, `_` and Greek letters"
 
 WRITTEN = {
     "→": "->",

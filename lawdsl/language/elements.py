@@ -58,7 +58,7 @@ def selects_some(
             listed = index_set.over if index_set.listed else f"{index_set.over}: {labels}"
             message = f"`{subscript}` is none of {listed}"
             end = scope.text.text.find("]", span.end) + 1  # the subscripts stand behind the name
-            place = scope.within(Span(span.start, end) if end else span, subscript)
+            place = scope.within(Span(span.end, end), subscript) if end else span
             help = f"write `{symbol.text}` for all of them"
             scope.unknown_word("L0315", message, place, subscript, index_set.labels, help)
             return False

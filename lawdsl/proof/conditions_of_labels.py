@@ -21,7 +21,8 @@ from lawdsl.proof.box import Relation
 from lawdsl.proof.verdict import Verdict
 
 SUBSCRIPTS = re.compile(r"\[([^\[\]]*)\]")
-MAX_CONDITIONS = 24  # at all labels; each is compared with each
+MAX_CONDITIONS = 24  # at all labels; all pairs are compared
+MAX_EXCHANGES = 5040  # of labels, those of seven in one set
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,12 @@ def needed_at_all_labels(
     claim: Claim,
     choices: Sequence[Mapping[str, str]],
     verdicts: Mapping[int, Verdict],
-) -> Iterator[LabelledCondition]:
-    """The conditions of the conditional verdicts, at their labels and at these exchanged; of more
-    than `MAX_CONDITIONS` the first ones, and one more.
+) -> tuple[list[LabelledCondition], bool]:
+    """The conditions of the conditional verdicts, at their labels and at all exchanges of them, and
+    whether these are all; at most `MAX_CONDITIONS`.
 
-    Labels of a set that the law does not list are names without a meaning: what holds of some holds
-    of all others.
+    Labels of a set that the law does not list are interchangeable: a condition at some labels holds
+    at all others.
 
     Args:
         declared: the law.
@@ -149,17 +150,21 @@ def needed_at_all_labels(
         verdicts: position of a choice -> the verdict on the claim at its labels.
     """
     names = label_names(declared, claim)
-    listed = {s.over for s in declared.indices.values() if s.listed}
-    seen: set[str] = set()
+    lists = listed_labels(declared)
+    listed, reserved = set(lists), {label for of_set in lists.values() for label in of_set}
+    conditions: dict[str, LabelledCondition] = {}
     for number, verdict in verdicts.items():
         labels = choices[number]
         if verdict.needs is None or verdict.condition is None:
             continue
-        for exchange in _exchanges(names, labels, listed):
+        for count, exchange in enumerate(_exchanges(names, labels, listed, reserved)):
+            if count == MAX_EXCHANGES:
+                return list(conditions.values()), False
             text = exchanged(verdict.condition, exchange)
-            if text in seen or len(seen) > MAX_CONDITIONS:
+            if text in conditions:
                 continue
-            seen.add(text)
+            if len(conditions) == MAX_CONDITIONS:
+                return list(conditions.values()), False
             symbols = {
                 s: sp.Symbol(exchanged(s.name, exchange), **s.assumptions0)
                 for s in verdict.needs.positive.free_symbols
@@ -167,17 +172,21 @@ def needed_at_all_labels(
             positive = verdict.needs.positive.xreplace(symbols)
             needs = Relation(positive, verdict.needs.strict)
             at = {name: exchange.get(label, label) for name, label in labels.items()}
-            yield LabelledCondition(needs, text, verdict.exact, at, number, verdict.condition)
+            conditions[text] = LabelledCondition(
+                needs, text, verdict.exact, at, number, verdict.condition
+            )
+    return list(conditions.values()), True
 
 
 def _exchanges(
-    names: Mapping[str, str], labels: Mapping[str, str], listed: set[str]
+    names: Mapping[str, str], labels: Mapping[str, str], listed: set[str], reserved: set[str]
 ) -> Iterator[dict[str, str]]:
-    """The permutations of the labels of each set that is not listed: label -> label."""
+    """The permutations of the labels of each set that is not listed, but for a label that a listed set
+    has too: label -> label."""
     sets: dict[str, list[str]] = {}
     for name, label in labels.items():
         of_set = sets.setdefault(names[name], [])
-        if names[name] not in listed and label not in of_set:
+        if names[name] not in listed and label not in reserved and label not in of_set:
             of_set.append(label)
     for orders in product(*(permutations(of_set) for of_set in sets.values())):
         yield {

@@ -22,10 +22,10 @@ from lawdsl.language.instances.grounding import Grounding, Rest, renamed
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim, Declarations
+from lawdsl.law.algebra import is_of_sympy
 from lawdsl.law.law import Law
 from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.conditions_of_labels import (
-    MAX_CONDITIONS,
     SUBSCRIPTS,
     LabelledCondition,
     exchanged_choices,
@@ -43,7 +43,8 @@ from lawdsl.proof.verdict import Verdict, refuted, too_late, undecided
 MIN_LABELS = 2  # of a set whose size the law does not state
 PAIR_TIME_SHARE = 0.3  # of the time, for two labels and their exchange
 GENERAL_TIME_SHARE = 0.7  # of the time left, for sets of any size; a refutation needs less
-MAX_WAYS = 16  # in which a claim can hold at all labels, that are tried
+CONTRADICTION_TIME_SHARE = 0.3  # of the time left
+MAX_WAYS = 16  # combinations of conditions and violated assumptions that are tried
 HOLDING_VERDICTS = ("proved", "inside")
 # the verdict on several choices of labels is the worst of theirs, the last in this order
 VERDICT_ORDER = ("proved", "inside", "conditional", "undecided", "refuted")
@@ -67,6 +68,13 @@ def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Ver
         verdict = undecided(too_late(seconds))
     except LawdslError as error:  # too large at the labels that it names
         verdict = undecided(error.diagnostics[0].message)
+    except (
+        ArithmeticError,
+        ValueError,
+    ) as error:  # SymPy raises these on numbers beyond its limits
+        if not is_of_sympy(error):
+            raise
+        verdict = undecided("its numbers are too large for the algebra")
     source_line = (claim.text.name, line)
     spent = clock.spent()
     return replace(
@@ -85,12 +93,12 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     if len(names) > MAX_ASSIGNMENTS:
         return undecided(f"it names more than {MAX_ASSIGNMENTS} labels")
     choices = list(islice(label_choices(declared, claim, names), MAX_ASSIGNMENTS + 1))
-    # an exchange of two labels shows the commonest contradiction, whatever the number of labels
+    # most contradictions appear between a pair of labels and its exchange
     pair = exchanged_choices(choices)
     at = [choices[k] for k in pair]
     verdicts = _each(_general, law, claim, at, clock, time_share=PAIR_TIME_SHARE)
     known = dict(zip(pair, verdicts, strict=True))
-    contradictory = _contradicted(law, claim, choices, known, clock)
+    contradictory = _contradicted_in_time(law, claim, choices, known, clock)
     if contradictory is not None:
         return contradictory
     if len(choices) > MAX_ASSIGNMENTS:
@@ -104,7 +112,7 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
-    contradictory = _contradicted(law, claim, choices, known, clock)
+    contradictory = _contradicted_in_time(law, claim, choices, known, clock)
     if contradictory is not None:
         return contradictory
     special = _each(_special, law, claim, choices, clock)
@@ -119,11 +127,11 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
         if declared.identities:
             special = _each(_special, _without_identities(law), claim, choices, clock)
         verdict = _conditional(declared, general, special)
-        conditions = needed_at_all_labels(declared, claim, choices, known)
-        if not _may_hold(law, claim, list(conditions)):
+        conditions, complete = needed_at_all_labels(declared, claim, choices, known)
+        if not complete or not _may_hold(law, claim, conditions):
             return undecided(
-                f"it holds if {verdict.condition}, for all labels; whether any parameters are so is "
-                "not known"
+                f"it holds if {verdict.condition}, for all labels; no parameters are known that "
+                "satisfy this"
             )
         return verdict
     if least.verdict in HOLDING_VERDICTS:
@@ -216,6 +224,22 @@ def _conditional(
     )
 
 
+def _contradicted_in_time(
+    law: Law,
+    claim: Claim,
+    choices: Sequence[Mapping[str, str]],
+    verdicts: Mapping[int, Verdict],
+    clock: TimeBudget,
+) -> Verdict | None:
+    """See `_contradicted`; None also where its share of the time does not suffice."""
+    allowed = clock.remaining() * CONTRADICTION_TIME_SHARE
+    try:
+        with time_limit(max(allowed, MIN_SECONDS)):
+            return _contradicted(law, claim, choices, verdicts, clock)
+    except OutOfTime:
+        return None
+
+
 def _contradicted(
     law: Law,
     claim: Claim,
@@ -225,7 +249,7 @@ def _contradicted(
 ) -> Verdict | None:
     """The refutation of a claim that holds at some labels only if it fails at others: a point at
     which it fails, and the conditions, if each is necessary; None where these can hold together."""
-    conditions = list(needed_at_all_labels(law.declarations, claim, choices, verdicts))
+    conditions, _ = needed_at_all_labels(law.declarations, claim, choices, verdicts)
     if not conditions:
         return None
     domains = [_domain_at(law, claim, c.labels) for c in conditions]
@@ -234,8 +258,8 @@ def _contradicted(
     if clash is None:
         return None
     assumed = [one for k in clash for one in domains[k][1]]
-    if assumed and contradiction(box, assumed) is not None:
-        return None  # no parameters are such that it is claimed at all these labels
+    if assumed and not has_point(box, assumed):
+        return None  # no parameters are known for which the claim is made at all these labels
     chosen = [conditions[k] for k in clash]
     tried: dict[int, Verdict] = {}
     for one in chosen:
@@ -254,6 +278,8 @@ def _contradicted(
     if failure is None:
         if exact:
             return refuted({}, reason, "signs")
+        if any(v.verdict in HOLDING_VERDICTS for v in tried.values()):
+            return None  # the conditions are only sufficient
         return undecided(f"it holds if {needs}, which no parameters satisfy")
     point = dict(failure.point)
     value = f"{failure.text} {value_text(failure.box, failure.quantity, point)}"
@@ -268,12 +294,10 @@ def _without_identities(law: Law) -> Law:
 
 
 def _may_hold(law: Law, claim: Claim, conditions: Sequence[LabelledCondition]) -> bool:
-    """Whether parameters are known for which the claim says something and holds at all labels.
+    """Whether parameters are known for which the claim holds at all labels, and not vacuously at all.
 
-    At some labels the claim may say nothing about them: where they break what it assumes.
+    At some labels it may hold vacuously, since the parameters violate its assumptions.
     """
-    if len(conditions) > MAX_CONDITIONS:
-        return False
     domains = [_domain_at(law, claim, c.labels) for c in conditions]
     box = parameters_of([domain for domain, _ in domains])
     (_, assumed), *others = domains

@@ -1,7 +1,7 @@
 """Box, conditions -> whether some point of the domain satisfies all of them.
 
-Each of two conditions may be met by some parameters, and both together by none: a < b and b < a. A
-claim that needs both holds for no parameters, whatever its verdict on each part.
+Two conditions may each be satisfiable and contradict each other: a < b and b < a. A claim for which
+both are necessary holds for no parameters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
-MAX_WEIGHT = 1000  # of a condition in a combination, as a denominator
+MAX_WEIGHT = 1000  # largest denominator of the weight of a condition
 
 
 def parameters_of(boxes: Iterable[Box]) -> Box:
@@ -51,7 +51,8 @@ def has_point(box: Box, conditions: Sequence[Relation]) -> bool:
         return True
     # many conditions at once are seldom met at random; those on other quantities are met elsewhere
     groups = list(_independent_groups(box, conditions))
-    return len(groups) > 1 and all(has_point(box, group) for group in groups)
+    grouped = sum(map(len, groups)) == len(conditions)  # else one names no quantity
+    return grouped and len(groups) > 1 and all(has_point(box, group) for group in groups)
 
 
 def contradiction(box: Box, conditions: Sequence[Relation]) -> tuple[int, ...] | None:
@@ -62,7 +63,8 @@ def contradiction(box: Box, conditions: Sequence[Relation]) -> tuple[int, ...] |
         conditions: the conditions, in the law's own quantities or in independent symbols.
 
     Returns:
-        Their positions, as few as are known to do; None where no contradiction is proved.
+        Their positions: one or two where that suffices, else those of a linear combination; None where
+        no contradiction is proved.
     """
     signs = SignCalculus(box, valued=True)
     expanded = [sp.expand(box.independent(c.positive)) for c in conditions]
@@ -83,20 +85,21 @@ def contradiction(box: Box, conditions: Sequence[Relation]) -> tuple[int, ...] |
 def _linear_contradiction(
     signs: SignCalculus, expanded: Sequence[sp.Expr], conditions: Sequence[Relation]
 ) -> tuple[int, ...] | None:
-    """The positions of conditions with a combination of positive weights that is not positive.
+    """The positions of conditions of which a combination with positive weights is nonpositive.
 
-    By Farkas' lemma (Schrijver (1986), Theory of Linear and Integer Programming, section 7.3) linear
-    inequalities contradict each other only so. A linear program proposes the weights; the sign of the
+    By Farkas' lemma (Schrijver (1986), Theory of Linear and Integer Programming, section 7.3) every
+    contradiction of linear inequalities has this form. A linear program proposes the weights; the sign of the
     combination is proved.
     """
     if len(conditions) < 3:
         return None
     from scipy.optimize import linprog  # slow to load
 
-    terms = list(dict.fromkeys(t for e in expanded for t in e.as_coefficients_dict()))
-    table = np.array(
-        [[float(e.coeff(t) if t != 1 else e.as_coeff_Add()[0]) for e in expanded] for t in terms]
-    )
+    coefficients = [e.as_coefficients_dict() for e in expanded]
+    terms = list(dict.fromkeys(t for each in coefficients for t in each))
+    table = np.array([[float(each.get(t, 0)) for each in coefficients] for t in terms])
+    if not np.isfinite(table).all():
+        return None
     known = [signs.sign(t) for t in terms]
     above = [row for row, sign in zip(table, known, strict=True) if sign.within(Sign.NONNEGATIVE)]
     below = [-row for row, sign in zip(table, known, strict=True) if sign.within(Sign.NONPOSITIVE)]

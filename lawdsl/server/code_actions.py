@@ -48,7 +48,7 @@ def code_actions(
                     edit=_workspace_edit(session, uri, correction.edits),
                 )
             )
-    # the list of all corrections is asked for after each move of the cursor: not where none is seen
+    # editors request actions after each cursor move: the full list only where a correction applies
     is_requested = params.context.only is not None and _requested(FIX_ALL, params.context.only)
     if is_requested or any(action.is_preferred for action in actions):
         every = all_corrected(document, session.documents.opened())

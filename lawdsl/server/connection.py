@@ -1,8 +1,8 @@
-"""The two directions of a connection, each in a thread: messages are read ahead, answers wait to be written.
+"""Input and output queues of a connection, each served by a thread.
 
-So an editor that does not read its answers stops neither the requests of before nor the end of the
-server, and a request that is cancelled while it waits is not worked on. What waits is limited in both
-directions: beyond that the editor waits.
+An editor that does not read its answers delays neither earlier requests nor the end of the server, and
+a request that is cancelled while it is queued is not executed. Both queues are bounded: when one is
+full, the server reads no further messages.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from lsprotocol import types
 
 from lawdsl.server.frames import Fault, Frames, Message
 
-MAX_AHEAD = 32 << 20  # bytes of messages that are read ahead; one may be larger
+MAX_AHEAD = 32 << 20  # bytes of queued messages; a single message may be larger
 MAX_MESSAGES_AHEAD = 20_000
-MAX_UNREAD = 32 << 20  # bytes of answers that the editor has not read, until no more are made
-MAX_LOG = 1 << 20  # bytes of the log that nobody has read
-ROOM_SECONDS = 0.02  # between looks at whether it has read them
-FLUSH_SECONDS = 2.0  # in which an editor has to read the last answers
+MAX_UNREAD = 32 << 20  # bytes of unread answers, beyond which no further message is handled
+MAX_LOG = 1 << 20  # bytes of unread log lines, beyond which further ones are dropped
+ROOM_SECONDS = 0.02  # s between checks of MAX_UNREAD
+FLUSH_SECONDS = 2.0  # s to wait for the last answers to be read
 
 log = logging.getLogger(__name__)
 
@@ -65,26 +65,27 @@ class Input:
         """The next message, once there is one."""
         while True:
             with self._changed:
-                if self._waiting:
-                    break
+                if self._waiting:  # in one critical section: another thread may call `end`
+                    waiting = self._waiting.popleft()
+                    self._size -= waiting.size
+                    number = _request(waiting.part)
+                    if number is not None and self._requests.get(number) is waiting:
+                        del self._requests[number]
+                    self._changed.notify()
+                    return waiting
                 self._arrived.clear()
             await self._arrived.wait()
-        with self._changed:
-            waiting = self._waiting.popleft()
-            self._size -= waiting.size
-            number = _request(waiting.part)
-            if number is not None and self._requests.get(number) is waiting:
-                del self._requests[number]
-            self._changed.notify()
-        return waiting
 
     def end(self) -> None:
-        """Hand over no more messages: nobody reads the answers."""
+        """Drop the queued messages and end the input, since answers can no longer be written."""
         with self._changed:
             self._waiting.clear()
             self._requests.clear()
+            self._waiting.append(Waiting(None))
             self._size = 0
-        self._put(Waiting(None))
+            self._changed.notify()
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._arrived.set)
 
     def _read(self) -> None:
         part: Message | Fault | None = Fault("")
@@ -142,7 +143,7 @@ class Output:
     """Answers, or lines of a log, which a thread writes."""
 
     def __init__(self, write: Callable[[bytes], None], on_lost: Callable[[], None]) -> None:
-        """To a stream.
+        """Start the writing thread.
 
         Args:
             write: writes all of some bytes; may wait.
@@ -158,7 +159,7 @@ class Output:
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        """Have an answer written; nothing waits for that."""
+        """Queue an answer; the caller does not wait."""
         with self._changed:
             if not self._closed:
                 self._waiting.append(data)
@@ -176,7 +177,7 @@ class Output:
             await asyncio.sleep(ROOM_SECONDS)
 
     def close(self) -> None:
-        """Write what waits, as far as the editor reads it in a few seconds, and then no more."""
+        """Accept no further answers, and wait up to FLUSH_SECONDS for the queued ones to be written."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -205,13 +206,13 @@ class Output:
 
 
 class Log(logging.Handler):
-    """Shows what is logged; what nobody reads is dropped, and nothing waits for that."""
+    """Writes log lines without waiting; lines beyond MAX_LOG unread bytes are dropped."""
 
     def __init__(self, output: Output) -> None:
-        """On a stream.
+        """Log to an output.
 
         Args:
-            output: to it.
+            output: the output.
         """
         super().__init__(logging.WARNING)
         self._output = output
@@ -223,7 +224,7 @@ class Log(logging.Handler):
 
 
 def reading(stream: RawIOBase) -> Callable[[int], bytes]:
-    """What `Frames` reads with, of a stream without a buffer, which may be one that does not wait.
+    """The read function of `Frames` for an unbuffered stream, blocking or not.
 
     Args:
         stream: the stream.
@@ -238,7 +239,7 @@ def reading(stream: RawIOBase) -> Callable[[int], bytes]:
 
 
 def writing(stream: RawIOBase) -> Callable[[bytes], None]:
-    """What `Output` writes with, to a stream without a buffer, which may be one that does not wait.
+    """The write function of `Output` for an unbuffered stream, blocking or not.
 
     Args:
         stream: the stream.

@@ -63,12 +63,7 @@ class Derivatives:
         if name in self.laws.get(key, {}) or (key, name) in self.computing:
             return
 
-        def ended(task: asyncio.Task[bool]) -> None:
-            del self.computing[key, name]
-
-        task = asyncio.get_running_loop().create_task(self._compute(session, document, key, name))
-        self.computing[key, name] = task
-        task.add_done_callback(ended)
+        self._started(session, document, key, name)
 
     def is_computing(self, document: Document, name: str) -> bool:
         """Whether a derivative may be known soon.
@@ -99,10 +94,25 @@ class Derivatives:
                 continue
             if (key, symbol.name) in self.computing:
                 continue
-            if not is_current() or not await self._compute(
-                session, document, key, symbol.name, uri
-            ):
+            if not is_current():
                 return
+            if not await self._started(session, document, key, symbol.name, uri):
+                return
+
+    def _started(
+        self,
+        session: Connection,
+        document: Document,
+        key: str,
+        name: str,
+        until_edit_of: str | None = None,
+    ) -> asyncio.Task[bool]:
+        """The computation of a derivative, recorded so that it is not started twice."""
+        computation = self._compute(session, document, key, name, until_edit_of)
+        task = asyncio.get_running_loop().create_task(computation)
+        self.computing[key, name] = task
+        task.add_done_callback(lambda _: self.computing.pop((key, name), None))
+        return task
 
     async def _compute(
         self,
@@ -110,7 +120,7 @@ class Derivatives:
         document: Document,
         key: str,
         name: str,
-        until_edit_of: str | None = None,
+        until_edit_of: str | None,
     ) -> bool:
         """Have the worker compute a derivative, and record it; False if the worker has no answer."""
         request = {**session.request_for(document), "of": name}

@@ -15,13 +15,13 @@ from typing import Any
 
 MAX_MESSAGE = 128 << 20  # bytes; editors do not synchronise larger texts
 MAX_LINE = 1 << 16  # bytes of a header; a longer one is searched in parts
-LONGEST_LENGTH = 64  # bytes of a header with a length, which two parts may share
+LONGEST_LENGTH = 64  # bytes of a Content-Length header that may be split between two parts
 PIECE = 1 << 16  # bytes that are read at once
 
 LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d+)\s*", re.IGNORECASE)
 BROKEN_LENGTH = re.compile(rb"content-length[ \t]*:", re.IGNORECASE)
 HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*[ \t]*:.*\s*")
-LENGTH_BEHIND = re.compile(rb"content-length[ \t]*:[ \t]*\d+[ \t]*\r?\n", re.IGNORECASE)
+EMBEDDED_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*\d+[ \t]*\r?\n", re.IGNORECASE)
 HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/\d")
 
 
@@ -44,25 +44,25 @@ class Fault:
 
     Attributes:
         reason: what is wrong, and what would be right.
-        is_json: whether the headers are right, and what follows them is not JSON.
+        in_body: whether the headers are valid and the fault is in the body.
     """
 
     reason: str
-    is_json: bool = False
+    in_body: bool = False
 
 
 class Frames:
     """Reads messages from a stream, one after the other."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Of a stream.
+        """Read from a stream.
 
         Args:
-            read: the most bytes wanted -> at least one, as soon as there is one; none at the end.
+            read: largest number of bytes -> at least one byte, once available; empty at the end.
         """
         self._read = read
         self._bytes = bytearray()
-        self._lost = False  # whether what comes now has no valid header, which was reported
+        self._lost = False  # whether a fault was reported and no valid header has followed
 
     def next(self) -> Message | Fault | None:
         """The next message, or what is wrong with it; None at the end, also within a message."""
@@ -95,9 +95,9 @@ class Frames:
             elif HTTP.match(line):
                 self._read, self._bytes = _nothing, bytearray()
                 return Fault("this is HTTP; the server speaks the Language Server Protocol")
-            elif (behind := LENGTH_BEHIND.search(line)) or not HEADER.fullmatch(line):
-                if behind is not None:
-                    self._bytes[:0] = line[behind.start() :]
+            elif (embedded := EMBEDDED_LENGTH.search(line)) or not HEADER.fullmatch(line):
+                if embedded is not None:
+                    self._bytes[:0] = line[embedded.start() :]
                 elif len(line) == MAX_LINE and not line.endswith(b"\n"):
                     self._bytes[:0] = line[-LONGEST_LENGTH:]
                 return Fault(f"`{_shown(line)}` is not a header: write `Content-Length: BYTES`")
@@ -116,7 +116,7 @@ class Frames:
         return length
 
     def _parsed(self, body: bytes) -> Message | Fault:
-        """A message; what is behind its JSON, where its length is too large, is read again."""
+        """A message. If its length is too large, the bytes after its JSON are read again."""
         try:
             encoding = json.detect_encoding(body)
             text = body.decode(encoding, "surrogatepass")
@@ -128,8 +128,8 @@ class Frames:
                 value = json.loads(text[: error.pos])
                 self._bytes[:0] = text[error.pos :].encode(encoding, "surrogatepass")
                 return Message(value, len(body))
-        except (ValueError, RecursionError) as error:
-            return Fault(f"the message is not JSON: {error}", is_json=True)
+        except (ValueError, RecursionError, MemoryError) as error:
+            return Fault(f"the message cannot be read as JSON: {error}", in_body=True)
 
     def _line(self) -> bytes:
         """The next line with its end, or a part of a long one; empty at the end of the stream."""

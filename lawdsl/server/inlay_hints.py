@@ -1,4 +1,4 @@
-"""Inlay hints: the verdicts behind the `require` lines."""
+"""Inlay hints: the verdicts after the `require` lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lawdsl.server.session import Session
 
 SPACE = "\N{NO-BREAK SPACE}"  # the padding of VS Code is a third of a space
 HINT_SECONDS = 5.0
-"""How long an answer waits for verdicts, in editors that do not ask again when verdicts change.
+"""Time (s) that an answer waits for verdicts, for editors that do not support hint refreshes.
 
 Such an editor shows this answer until the next edit, so that `deciding` would stay. It draws hints when they
 arrive, whatever else it does: waiting costs nothing but the time until the first hint. In the first document, a

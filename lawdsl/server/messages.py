@@ -100,10 +100,10 @@ class Protocol(LanguageServerProtocol):
             super()._handle_cancel_notification(msg_id)
 
     def forget_request(self, number: str) -> None:
-        """Wait no longer for the answer of the editor to a request of the server.
+        """Ignore the editor's answer to a request of the server.
 
         Args:
-            number: of the request.
+            number: the id of the request.
         """
         self._request_futures.pop(number, None)
         self._result_types.pop(number, None)
@@ -123,7 +123,7 @@ class Protocol(LanguageServerProtocol):
         part = waiting.part
         assert part is not None
         if isinstance(part, Fault):
-            kind = JsonRpcParseError if part.is_json else JsonRpcInvalidRequest
+            kind = JsonRpcParseError if part.in_body else JsonRpcInvalidRequest
             self.refuse(None, kind(part.reason))
         elif waiting.cancelled:
             number = part.value["id"]
@@ -150,7 +150,7 @@ class Protocol(LanguageServerProtocol):
             message: what was read as JSON.
         """
         if not isinstance(message, Mapping) or message.get("jsonrpc") != self.VERSION:
-            self.refuse(None, JsonRpcInvalidRequest("a message is a JSON-RPC 2.0 object"))
+            self.refuse(None, JsonRpcInvalidRequest("a message must be a JSON-RPC 2.0 object"))
             return
         if "method" not in message:
             self._pass_on(message)  # the answer to a request of the server
@@ -178,7 +178,9 @@ class Protocol(LanguageServerProtocol):
         """Why a message cannot be accepted, whatever its parameters."""
         method = message["method"]
         if not isinstance(method, str) or ("id" in message and not _is_number(message["id"])):
-            return JsonRpcInvalidRequest("the method is a string, and the id a string or integer")
+            return JsonRpcInvalidRequest(
+                "the method must be a string, and the id a string or an integer"
+            )
         if self._shutdown and method != types.EXIT:
             return JsonRpcInvalidRequest(f"`{method}` after `shutdown`")
         begins = method == types.INITIALIZE
@@ -207,7 +209,7 @@ class Protocol(LanguageServerProtocol):
 
     def _pass_on(self, answer: Mapping[str, Any]) -> None:
         try:
-            if answer["id"] in self._forgotten:
+            if answer["id"] in self._forgotten or self._shutdown:  # nobody needs it any more
                 return
             if answer["id"] not in self._result_types:
                 log.warning("an answer to no request of the server: %.60r", answer["id"])

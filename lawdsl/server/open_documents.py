@@ -28,7 +28,7 @@ class OpenDocument:
 
     Attributes:
         uri: its address in messages of the protocol.
-        path: its file, with symbolic links resolved; for a document that has none, where one would be.
+        path: its file, with symbolic links resolved; a path in `folder` for a document without a file.
         name: under which messages show a document that has no file, as the editor does; None for a file.
         version: the number of the text, which the editor counts; two texts may have one number.
         text: the text, as it is now.
@@ -210,7 +210,7 @@ def _edit(lines: list[str], change: types.TextDocumentContentChangePartial, enco
     ]
     changed = _lines("".join(parts))
     if bottom < len(lines):
-        changed.pop()  # what is behind the end of the last line begins the line behind
+        changed.pop()  # the empty rest after the last line end; the next line is unchanged
     lines[top:bottom] = changed
 
 

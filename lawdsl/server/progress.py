@@ -13,7 +13,7 @@ class Progress:
         self._next = asyncio.Event()
 
     def notify(self) -> None:
-        """Let those that wait see whether they have what they wait for."""
+        """Wake the waiting requests, which test their conditions again."""
         self._next.set()
         self._next = asyncio.Event()
 
@@ -22,7 +22,7 @@ class Progress:
 
         Args:
             ready: the condition, which must be cheap: it is tested after each notification.
-            seconds: the time.
+            seconds: the longest wait (s).
         """
         try:
             async with asyncio.timeout(seconds):

@@ -1,4 +1,4 @@
-"""What requests begin with: the document that they are about, and the place in it.
+"""Handlers of requests about a document, or about a position in it.
 
 The functions that answer take both; the decorators here make handlers of them, which take the session and
 the parameters of the request, and answer nothing about a document that is not open.
@@ -16,20 +16,20 @@ from lawdsl.editing.document import Document
 from lawdsl.server.session import Session
 
 
-class OfDocument(Protocol):
+class DocumentParams(Protocol):
     """Parameters of a request about a document."""
 
     text_document: types.TextDocumentIdentifier
 
 
-class OfPlace(OfDocument, Protocol):
+class PositionParams(DocumentParams, Protocol):
     """Parameters of a request about a place in a document."""
 
     position: types.Position
 
 
-D = TypeVar("D", bound=OfDocument)
-P = TypeVar("P", bound=OfPlace)
+D = TypeVar("D", bound=DocumentParams)
+P = TypeVar("P", bound=PositionParams)
 T = TypeVar("T")
 
 
@@ -53,7 +53,7 @@ def about_document(
 def about_place(
     answer: Callable[[Session, Document, int, P], Coroutine[Any, Any, T]],
 ) -> Callable[[Session, P], Coroutine[Any, Any, T | None]]:
-    """A handler that answers once a large document is read: in an earlier text the place is another.
+    """A handler that answers once a large document is read, since an edit may move the position.
 
     There is no answer if the document is edited while it is read.
 
@@ -71,7 +71,7 @@ def about_place(
     return handler
 
 
-def offset_of(session: Session, document: Document, params: OfPlace) -> int:
+def offset_of(session: Session, document: Document, params: PositionParams) -> int:
     """The offset of the place that a request is about.
 
     Args:

@@ -164,7 +164,8 @@ class Session:
         if document.stale and len(document.text) > LARGE:
             revision = document.revision
             self._stop("read", uri)
-            await self._read_in_thread(document)
+            # diagnostics follow from this reading: it continues if the request is cancelled
+            await asyncio.shield(self._spawn(self._read_in_thread(document)))
             if self.documents.by_uri.get(uri) is not document or document.revision != revision:
                 return None
         return self.current(uri)

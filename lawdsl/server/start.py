@@ -21,17 +21,16 @@ from lawdsl.server.frames import Frames
 from lawdsl.server.protocol_server import Server, make_server
 from lawdsl.server.session import Session
 
-PARENT_SECONDS = 2.0  # between looks at whether the editor still runs
-END_SECONDS = (
-    3.0  # after the end of the input or `exit`, until the process ends whatever it is waiting for
-)
-SWITCH_SECONDS = 0.001  # between threads: a large text is read in one of its own
-GARBAGE = 20_000  # new records after which garbage is looked for
+PARENT_SECONDS = 2.0  # s between checks that the editor still runs
+# s after the end of the input or `exit`, after which the process is ended
+END_SECONDS = 3.0
+SWITCH_SECONDS = 0.001  # s between switches of threads: large texts are read in a second thread
+GARBAGE = 20_000  # new objects after which the garbage collector runs
 HOST = "127.0.0.1"
 
 
 def serve_stdio() -> int:
-    """Answer on standard output what is asked on standard input, until it ends.
+    """Answer requests from standard input on standard output, until the input ends.
 
     Returns:
         The exit code: 0 if the editor asked for the end by `shutdown`, 1 otherwise.
@@ -85,7 +84,7 @@ async def _answer(
             while (waiting := await source.next()).part is not None:
                 await output.room(lambda: not source.ended)
                 server.protocol.receive(waiting)
-                await asyncio.sleep(0)  # a request begins before the message behind it is handled
+                await asyncio.sleep(0)  # a request starts before the next message is handled
     finally:
         _end_soon(0 if server.protocol.is_shut_down else 1)
         output.close()
@@ -93,7 +92,7 @@ async def _answer(
 
 
 def _server() -> tuple[Server, Session]:
-    """A server whose process ends after the notification `exit`, whatever it is waiting for."""
+    """A server whose process ends a few seconds after `exit`, even if a thread still runs."""
     server, session = make_server(_end_with)
 
     @server.feature(types.EXIT)
@@ -111,7 +110,7 @@ def _end_soon(code: int) -> None:
 
 
 def _prepare() -> None:
-    """Keep pauses short: what is loaded stays, and trees of texts are many small records."""
+    """Configure garbage collection and thread switching for short pauses."""
     grammar()
     gc.collect()
     gc.freeze()
@@ -121,7 +120,7 @@ def _prepare() -> None:
 
 def _end_with(process: int | None) -> None:
     """End this process when that of the editor is gone, which cannot close the connection then."""
-    if process is None or not _runs(process):  # one that is never seen has numbers of its own
+    if process is None or not _runs(process):  # the id may be of another PID namespace
         return
 
     def watch() -> None:
@@ -135,7 +134,7 @@ def _end_with(process: int | None) -> None:
 def _runs(process: int) -> bool:
     """Whether a process exists."""
     if sys.platform == "win32":
-        return True  # there, asking would end it
+        return True  # there, os.kill would end the process
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -200,7 +200,7 @@ async def renamed(
 
     Raises:
         Refused: the name cannot be changed, or not to this one, or not everywhere.
-        JsonRpcContentModified: a file changed meanwhile.
+        JsonRpcContentModified: a file was changed during the search.
     """
     files = files_of(session)
     try:
@@ -272,7 +272,7 @@ class CurrentTexts:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether there is a file that cannot be saved, or that nobody is meant to save."""
+    """Whether the file exists and is read-only or not writable for this user."""
     try:
         writable = path.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
     except OSError:  # a document that was never saved

@@ -52,17 +52,19 @@ class WorkerProcess:
         Raises:
             WorkerLost: it could not be started.
         """
-        if self.process is not None and self.process.returncode is None:
-            return self.process
+        running = self.process
+        # the end of a process closes its output at once; its exit status may be known later
+        if running is not None and running.returncode is None and not _is_at_end(running):
+            return running
         if self.closed:
             raise WorkerLost("the server ends")
         self._creating = asyncio.get_running_loop().create_task(self._create())
         try:
-            # half of a process could not be ended: whoever waits for it may be cancelled, this may not
+            # shielded: a process whose creation is cancelled halfway could not be killed
             process = await asyncio.shield(self._creating)
         except OSError as error:
             raise WorkerLost(str(error)) from None
-        await self._read(process)  # that it is ready
+        await self._read(process)  # its first line says that it is ready
         return process
 
     async def _create(self) -> asyncio.subprocess.Process:
@@ -134,9 +136,11 @@ class WorkerProcess:
     def end(self) -> None:
         """End the process."""
         self._stop_timer()
-        if self.process is not None and self.process.returncode is None:
+        process = self.process
+        # `kill` would take the exit status of a process that has ended from asyncio, which reports that
+        if process is not None and process.returncode is None and not _is_at_end(process):
             with suppress(ProcessLookupError):
-                self.process.kill()
+                process.kill()
         self.process = None
 
     def close(self) -> None:
@@ -147,7 +151,7 @@ class WorkerProcess:
     async def finished(self) -> None:
         """Wait until no process is left, nor anything that asyncio does for one, once this is closed.
 
-        A loop that is closed before reports on standard error what it cannot do any more.
+        If the event loop closes earlier, asyncio reports unclosed transports on standard error.
         """
         if self._creating is not None:
             await asyncio.wait([self._creating])
@@ -184,3 +188,8 @@ class WorkerProcess:
                 self.end()
             raise WorkerLost("the worker ended")
         return answer
+
+
+def _is_at_end(process: asyncio.subprocess.Process) -> bool:
+    """Whether nothing more can be read from a process."""
+    return process.stdout is None or process.stdout.at_eof()

@@ -26,11 +26,11 @@ from lawdsl.server.conversions import range_of
 from lawdsl.server.open_documents import OpenDocument
 from lawdsl.server.session import Session
 
-MAX_FILES = 5_000  # in which mentions are searched for
+MAX_FILES = 5_000  # that one search reads
 MAX_CHARACTERS = 16_000_000  # of all these files together
-SEARCH_SECONDS = 20.0  # for a search in them
-LAST_SECONDS = 20.0  # more, for what follows from them
-EVERYWHERE = Reach(files=MAX_FILES, folders=20_000, depth=20, inside=5_000)
+SEARCH_SECONDS = 20.0  # s to read them
+LAST_SECONDS = 20.0  # s more, to compute the result
+EVERYWHERE = Reach(files=MAX_FILES, folders=20_000, depth=20, subfolders=5_000)
 T = TypeVar("T")
 
 
@@ -54,7 +54,7 @@ def files_of(session: Session) -> Files:
 class Searched:
     """The files that may mention what a target declares: open documents, then those on disk, each once.
 
-    Names lead from a folder downwards: only files in the folders that contain that of the target may
+    A name is resolved from a folder downwards: only files in the folders that contain that of the target may
     mention it. What ships with lawdsl may be mentioned everywhere.
 
     Attributes:
@@ -62,9 +62,9 @@ class Searched:
         opened: the documents that are open.
         folder: that of the workspace.
         files: how files find each other.
-        over: whether nobody waits for the result any more.
+        over: set when the result is no longer needed.
         until: the time (s, of `time.monotonic`) at which the search ends.
-        missing: why files are missing among those that were gone through; empty where none is.
+        missing: why some files were not searched; empty if all were.
     """
 
     target: Target
@@ -92,7 +92,7 @@ class Searched:
                 return
             file = self.files.read(path)
             if file is None:
-                if path.exists() and not os.access(path, os.R_OK):
+                if _is_unreadable(path):
                     self.missing = f"{path.name} cannot be read"
                 continue  # it was removed, or is no text of a law
             characters += len(file.text)
@@ -108,11 +108,25 @@ class Searched:
             yield from below.paths
             return
         paths = files_that_may_name(self.target.file.path, self.folder)
-        for count, path in enumerate(paths):
-            if count == MAX_FILES:
-                self.missing = f"there are more than {MAX_FILES:,} files"
-                return
-            yield path
+        try:
+            for count, path in enumerate(paths):
+                if count == MAX_FILES:
+                    self.missing = f"there are more than {MAX_FILES:,} files"
+                    return
+                yield path
+        except OSError as error:
+            self.missing = f"{error.filename} cannot be listed"
+
+
+def _is_unreadable(path: Path) -> bool:
+    """Whether there may be a file that cannot be read, also in a folder that cannot be entered."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return not os.access(path, os.R_OK)
 
 
 async def search(
@@ -130,7 +144,7 @@ async def search(
         The result, and the reason why not all files were searched; empty where all were.
 
     Raises:
-        Refused: it takes far too long.
+        Refused: it takes more than SEARCH_SECONDS + LAST_SECONDS.
         JsonRpcContentModified: a document was edited meanwhile, for which the result would be wrong.
     """
     before = texts_of(session)
@@ -146,7 +160,7 @@ async def search(
     except TimeoutError:
         raise Refused(f"the answer takes more than {limit:g} s") from None
     finally:
-        over.set()  # a thread for which nobody waits ends at its next file
+        over.set()  # the thread reads no further files; what it has read is still processed
     if before != texts_of(session):
         raise JsonRpcContentModified("a document was edited during the search")
     return result, searched.missing

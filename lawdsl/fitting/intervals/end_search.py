@@ -3,8 +3,9 @@
 Each end is bracketed by the last value that the rows accept and the first that they reject, with the
 other parameters refitted. The two are not alike: a refit that ends below the threshold proves that a
 value is accepted, but one that has not converged, or lies in another valley, may end above it by
-itself. So a value is rejected only by refits that have converged, and an end counts only after further
-refits just beyond it, from other starts.
+itself. So a value is rejected only by refits that have converged, whose predicted decrease is small, or
+that reach no finite objective; and an end is accepted only after further refits just beyond it, from
+other starts.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class EndSearch:
 
     Attributes:
         low, high: the ends, shape (parameters,).
-        open_low, open_high: the masks of ends that are infinite, or the bound, only since refits
-            beyond the last accepted value have not converged, shape (parameters,).
+        open_low, open_high: the masks of ends that are infinite, or the bound, because no
+            value beyond the last accepted one is reliably rejected, shape (parameters,).
     """
 
     def __init__(
@@ -300,11 +301,15 @@ class EndSearch:
         """The ends, of those given, beyond which a point of any search is accepted."""
         free = np.concatenate([points for points, _ in self.seen])
         losses = np.concatenate([each for _, each in self.seen])
-        beyond = (free[:, self.number[ends]] - self.centre[ends]) * self.side[ends]
-        beyond = np.where(losses[:, None] <= self.base + self.rise[ends], beyond, -np.inf)
-        furthest = np.argmax(beyond, axis=0)
+        furthest = np.empty(len(ends), dtype=np.int64)
+        reached = np.empty(len(ends))
+        for k, end in enumerate(ends):  # one at a time, since all together take much memory
+            beyond = (free[:, self.number[end]] - self.centre[end]) * self.side[end]
+            beyond = np.where(losses <= self.base + self.rise[end], beyond, -np.inf)
+            furthest[k] = np.argmax(beyond)
+            reached[k] = beyond[furthest[k]]
         distance = np.abs(self.end - self.centre)[ends]
-        found = beyond[furthest, np.arange(len(ends))] > distance * (1 + 2 * END_RTOL)
+        found = reached > distance * (1 + 2 * END_RTOL)
         surpassed = ends[found]
         self._accept(surpassed, free[furthest[found]])
         self.away[surpassed] = self.accepted[surpassed]

@@ -240,8 +240,8 @@ def _notes_on_open_ends(task: IntervalTask, found: Profile) -> list[Diagnostic]:
     if not ends:
         return []
     message = (
-        f"the profile does not determine {conjunction(ends)}: refits of the other parameters beyond "
-        "it did not converge, so that no value there is rejected, and the interval is open"
+        f"the profile does not determine {conjunction(ends)}: beyond the last accepted value, refits of "
+        "the other parameters did not converge or reached lower minima; the interval is open"
     )
     help = (
         "measure where these parameters have separate effects, --fix one that is known, or compare "

@@ -85,12 +85,16 @@ def spelled(line: str, at: int) -> Remedy | None:
         end = line.rindex("|")
         sign = "*" if re.search(r"[\w)]$", line[:at]) else ""  # A|N|
         edits = ((at, at + 1, f"{sign}abs("), (end, end + 1, ")"))
-        return Remedy("absolute values are written abs(x)", edits, len(line))
+        # A/2|N| and N^2|D| have two readings, and log|N| is no product
+        unclear = rf"[/^][^+=<>]*$|(?<!\w)(?:{'|'.join(FUNCTIONS)})$"
+        certain = not sign or not re.search(unclear, line[:at])
+        return Remedy("absolute values are written abs(x)", edits if certain else (), len(line))
     if char == "√":
         word = SIMPLE.match(line, at + 1)
-        written = ((at, word.end(), f"sqrt({word[0]})"),) if word else ((at, at + 1, "sqrt"),)
+        root = " sqrt" if re.search(r"[^\W\d]\w*$", line[:at]) else "sqrt"  # A√N
+        written = ((at, word.end(), f"{root}({word[0]})"),) if word else ((at, at + 1, root),)
         bracket = line[at + 1 : at + 2] == "("
-        certain = bracket or (word and not FACTOR.match(line, word.end()))  # √N D
+        certain = bracket or (word is not None and not FACTOR.match(line, word.end()))  # √N D
         return Remedy("roots are written sqrt(x)", written if certain else (), at + 1)
     if char == "?" and ":" in line[at:]:
         return Remedy(
@@ -134,7 +138,11 @@ def _quotient(fraction: re.Match[str]) -> str:
     behind = behind.lstrip()[:1]
     begins = before[-1:] in ("", *"+-*=<>(,{") and not re.search(r"[\^/*]\s*[-+]$", before)
     # \log is the name of a function, B one of a factor
-    factor = re.search(r"(?<![\w\\])\w+$", before) and not before.endswith(tuple(FUNCTIONS))
+    word = re.search(r"(?:(\\)|(?<![\w\\]))(\w+)$", before)
+    is_name = word is not None and (
+        word[2] in GREEK.values() if word[1] else word[2] not in FUNCTIONS
+    )
+    factor = is_name and not re.search(r"/\s*\\?\w+$", before)  # A/2\frac{B}{N} is asked about
     alone = begins and behind in ("", *"+-*/=<>),}")
     return f"{above}/{below}" if alone else f"{'*' if factor else ''}({above}/{below})"
 

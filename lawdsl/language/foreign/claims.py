@@ -249,13 +249,13 @@ def _condition_first(line: Line) -> Iterator[Meant]:
     conditions, claim = match["conditions"].strip(), match["claim"].strip()
     if re.search(r"\belse\b|=(?!=)(?<![<>!]=)", claim):
         return  # a piecewise formula, or an equation
-    message = "the conditions of a claim stand behind it"
+    message = "the conditions of a claim follow it"
     at, code = match.span("for"), "L0205"
     if match["for"].startswith("require"):
         code = "L0206"
         at = (match.end("for") - len(match["for"].split()[-1]), match.end("for"))
     if ALL.fullmatch(conditions):
-        message = "a claim is for the whole domain"
+        message = "a claim is about the whole domain"
         yield Meant(message, at, line.unmasked(f"require {claim}"), code=code)
         return
     listed = IN_INTERVAL.sub(_sides, re.sub(r"\s+(?:and|&&?)\s+", ", ", conditions))

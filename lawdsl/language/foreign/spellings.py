@@ -13,7 +13,7 @@ from lark import Token
 from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import PREFIXES, UNITS, known
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.keywords import KEYWORDS, TRENDS
+from lawdsl.language.keywords import KEYWORDS, TRENDS, function_named
 from lawdsl.language.mistakes.expected_tokens import ParseFailure
 from lawdsl.language.mistakes.unquoted_values import text_in_condition
 
@@ -32,6 +32,7 @@ class Reading:
 MAGNITUDES = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12, "bn": 9, "mn": 6}
 WITH_NUMBERS = ("variable", "parameter", "given", "choose", "setting", "fix", "start", "step")
 RELATIONS = ("<", "<=", ">", ">=", "≤", "≥")
+FACTORS = ("ORDER", "NAME", "NUMBER", "DEL")  # token types that begin or continue a product
 DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
 FILLERS = ("monotone", "monotonically", "monotonic", "strictly", "always", "nonstrictly", "weakly")
@@ -100,8 +101,11 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
         subscripts, end = "".join(map(str, p.line[end:behind])), behind
     arguments = _listed_names(p.line, end)
     called = end < len(p.line) and p.line[end].value == "("
-    behind_it = p.line[end + arguments] if end + arguments < len(p.line) else p.token
-    of_product = behind_it.value in ("*", "/", "^")  # d/dN L*N: of L or of L*N
+    behind_it = p.line[end + arguments] if end + arguments < len(p.line) else None
+    of_product = function_named(str(p.token)) is not None or (  # d/dN log(L)
+        behind_it is not None  # d/dN L*N, d/dN L², d/dN L N: of L or of all
+        and (behind_it.value in ("*", "/", "^", "(") or behind_it.type in FACTORS)
+    )
     written = f"∂{p.token}{subscripts}/∂{below[1:]}"
     words = (d, p.line[end + arguments - 1])
     return (

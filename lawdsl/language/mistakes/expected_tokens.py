@@ -31,8 +31,8 @@ EXPECTED = {
 
 NUMBER = "a number must follow"
 FOLLOWING = (
-    ("prior", ("=",), "the center must follow, a number"),
-    ("prior", ("±", "+-"), "the standard deviation must follow, a number"),
+    ("prior", ("=",), "a number must follow, the center of the prior"),
+    ("prior", ("±", "+-"), "a number must follow, the standard deviation of the prior"),
     ("start", ("=",), NUMBER),
     ("fix", ("=",), NUMBER),
     ("setting", ("=",), NUMBER),

@@ -29,6 +29,8 @@ from lawdsl.language.mistakes.whole_lines import DECLARED
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 DIGITS_OF_A_GROUP = 3
 OPERATORS = ("mod", "div", "rem", "xor", "MOD", "DIV")
+AFTER_FORMULA = ("unit", "for", "expect", "as", "then", "else", "finite", "is", "->")
+AFTER_FORMULA_TYPES = ("STRING", "RELATION", "TREND")
 STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|(?:#|//)[^\n]*')
 UNIT = re.compile(r"\bunit\b[^\n]*")
 
@@ -165,7 +167,7 @@ def two_slashes(p: ParseFailure) -> Explanation | None:
     if _is_comment(p, pair):
         edit = replacing(pair, "#")
         return "L0212", "`//` is not a comment", "begin comments with `#`", pair, edit
-    message = "`//` begins no comment, and there is no division that rounds"
+    message = "`//` is neither a comment nor integer division in this language"
     help = "did you mean a division, `/`, or a comment, `#`?"
     readings = (Reading(replacing(pair, sign)) for sign in ("/", "#"))
     return "L0212", message, help, pair, *readings
@@ -424,6 +426,11 @@ def _is_comment(p: ParseFailure, pair: tuple[Token, Token]) -> bool:
     rest = p.line[start + 2 :]
     if not start or not rest or not (_begins_factor(rest[0]) or rest[0].value == "-"):
         return True
+    # what may stand behind a formula says nothing: `A//N unit nat`, `L > A//N for D > 1`
+    ends = (
+        i for i, w in enumerate(rest) if str(w) in AFTER_FORMULA or w.type in AFTER_FORMULA_TYPES
+    )
+    rest = rest[: next(ends, len(rest))]
     names = [word for word in rest if word.type == "NAME" and str(word) not in FUNCTIONS]
     declared = declared_names(p.source)
     if all(ascii_name(word) in declared for word in names):

@@ -47,8 +47,8 @@ COMPLEMENT = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "≤": ">", "≥": "<"
 
 def _two_claims(p: ParseFailure) -> Explanation:
     """`require if N > 1 then L > 0 else L > 1`"""
-    message = "the conditions of a claim stand behind it"
-    help = "write a claim a line: `require L > 0 for N > 1`, `require L > 1 for N <= 1`"
+    message = "the conditions of a claim follow it"
+    help = "write one claim per line: `require L > 0 for N > 1`, `require L > 1 for N <= 1`"
     words = p.line[2:]
     then, otherwise = index_of(words, ("then",)), index_of(words, ("else",))
     condition, first = words[:then], words[then + 1 : otherwise]
@@ -69,7 +69,7 @@ def _two_claims(p: ParseFailure) -> Explanation:
         f"{joined(first)} for {name} {relation} {bound}",
         f"{joined(second)} for {name} {COMPLEMENT[relation]} {bound}",
     )
-    help = "write a claim a line: " + ", ".join(f"`require {claim}`" for claim in claims)
+    help = "write one claim per line: " + ", ".join(f"`require {claim}`" for claim in claims)
     return "L0206", message, help, (p.line[1],), replacing(p.line[1:], "\nrequire ".join(claims))
 
 

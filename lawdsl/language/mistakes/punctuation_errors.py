@@ -108,8 +108,8 @@ def relation_spelling(p: ParseFailure) -> Explanation | None:
         ("=", ">", ">=", "`=>` is not a relation"),
         ("=", "<", "<=", "`=<` is not a relation"),
         ("<", ">", "!=", "`<>` is not a relation"),
-        (">", "=", ">=", "a space divides the relation `>=`"),
-        ("<", "=", "<=", "a space divides the relation `<=`"),
+        (">", "=", ">=", "the relation `>=` has a space inside"),
+        ("<", "=", "<=", "the relation `<=` has a space inside"),
         (":", "=", "=", "an equation is written with `=`"),
         ("<", "-", "=", "an equation is written with `=`"),
     ):

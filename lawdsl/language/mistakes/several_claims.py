@@ -40,12 +40,12 @@ def _two_claims(p: ParseFailure) -> tuple[str, tuple[Edit, ...]]:
     middle, premise = p.line[first + 1 : p.position], p.line[until:]
     made = [i for i in relations if i < until]
     formulas = not any(word.value in KEYWORDS or word.type == "STRING" for word in p.line[1:until])
-    if len(made) != 2 or not middle or not formulas:
-        return "write a claim a line: `require 0 < L`, `require L < 10`", ()
+    if len(made) != 2 or not middle or not formulas or "expect" in map(str, premise):
+        return "write one claim per line: `require 0 < L`, `require L < 10`", ()
     texts = [p.line[1 : p.position], p.line[first + 1 : until]]
     claims = [f"require {joined([*text, *premise])}" for text in texts]
     edit = replacing(p.line, "\n".join(claims))
-    return f"write a claim a line: `{claims[0]}`, `{claims[1]}`", (edit,)
+    return f"write one claim per line: `{claims[0]}`, `{claims[1]}`", (edit,)
 
 
 def claimed_range(p: ParseFailure, subject: str) -> Explanation:
@@ -68,7 +68,7 @@ def claimed_range(p: ParseFailure, subject: str) -> Explanation:
     premise = f" {joined(behind)}" if behind else ""
     claims = [f"require {subject} {low} {ends[0]}", f"require {subject} {high} {ends[1]}"]
     help = f"write two claims: {', '.join(f'`{claim}{premise}`' for claim in claims)}"
-    certain = not behind or behind[0].value == "for"
+    certain = not behind or (behind[0].value == "for" and "expect" not in map(str, behind))
     written = "\n".join(f"{claim}{premise}" for claim in claims)
     edits = (replacing(p.line, written),) if certain else ()
     return "L0201", message, help, (p.token,), *edits
@@ -91,7 +91,7 @@ def conjunction(p: ParseFailure) -> Explanation | None:
         return "L0201", "a trend is in one variable", help, (p.token,)
     separated = "COMMA" in p.accepted or "for" in p.line[: p.position]
     if p.line[0].value == "require" and not separated:
-        help = "write a claim a line: `require L > 0`, `require L < 10`"
+        help = "write one claim per line: `require L > 0`, `require L < 10`"
         if _compared_on_both_sides(p):
             place = Span(span_of(p.line[p.position - 1]).end, span_of(p.line[p.position + 1]).start)
             edit = Edit(place, "\nrequire ")

@@ -57,7 +57,7 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
         help = "write a claim for each variable, a line each"
         return "L0201", "a trend is in one variable", help, (p.token,)
     if p.before is not None and p.before.value in ("all", "any", "every", "each"):
-        help = "leave it out: a claim is for the whole domain; `for r > 0` is for a part of it"
+        help = "leave it out: a claim is about the whole domain; `for r > 0` restricts it"
         return "L0201", f"unexpected `{p.before}`", help, (p.before,)
     relations = sum(w.type == "RELATION" for w in p.line[: p.position])
     if p.token.value == "," and relations == 1 and p.bracket is None and "FOR" in p.accepted:

@@ -170,7 +170,7 @@ def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation
         known = disjunction(statements_of(p.section))
         return "L0205", message, f"begin with {known}{_or_formula(p)}", (first,)
     if first.value in DATA and p.token.type == "STRING":
-        help = "a law names no table: a fit does, `lawdsl fit my_law.law runs.csv`"
+        help = "a table is given to the fit: `lawdsl fit my_law.law runs.csv`"
         return "L0205", message, help, (first,)
     return _likely_statement(str(first), message, meant, (first,), p.section)
 

@@ -67,7 +67,7 @@ def condition_for(
     if not signs.finite(inner):
         return None
     positive = inner if outside == Sign.POSITIVE else -inner
-    shown = inner if inner != e else sense * e  # what the steps speak of
+    shown = inner if inner != e else sense * e  # the expression that the steps describe
     signs.displacing += 1  # each of these varies one symbol at a time
     try:
         bound = (
@@ -165,7 +165,9 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool, sense: int) -> _Suff
         _outgrows(signs, varied, [term for term, _ in nonnegative]) for _, varied in unknown
     )
     step: str | None = None
-    if all(sp.expand(needed - stated) != 0 for stated in (e, -e)):  # else the sum itself
+    if all(
+        sp.expand(needed - stated) != 0 for stated in (e, -e)
+    ):  # else the step would repeat the claim
         never = "negative" if sense == 1 else "positive"
         step = f"no term is {never} but for the factor {text(needed)}"
     inequality = _inequality_text(sp.S.Zero, needed, is_strict)
