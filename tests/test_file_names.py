@@ -124,7 +124,7 @@ def test_what_cannot_be_named_is_not_completed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("base1", "rename the file"), ("other", "this one has another: write that in its first line")],
+    [("base1", "rename the file"), ("other", "this name differs from it: correct the first line")],
 )
 def test_renaming_a_law_says_what_to_do(tmp_path: Path, name: str, says: str) -> None:
     file = File(tmp_path / "base1.law", LAW.format(name), tmp_path)
