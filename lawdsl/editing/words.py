@@ -92,9 +92,9 @@ class Line:
 
     Attributes:
         keyword: what begins it: `variable`, `output` for an equation.
-        as_read: its words, where the same line was read first: there or in another text.
+        as_read: its words at the position where this line was first read, in this or another text.
         span: from its first to its last word.
-        by: how many characters further on it stands in this text.
+        by: the offset (characters) of this line from that position.
         number: its number.
     """
 
@@ -200,8 +200,8 @@ def _words_of(text: str) -> Words:
         short = span.end - span.start <= MAX_REMEMBERED
         if short and all(token.type != "ILLEGAL" for token in line.tokens):
             # an edit leaves most lines as they are: their words are known
-            own = text[span.start : span.end]
-            known = _LINES.get(own, partial(words_of_line, line.tokens, len(lines)))
+            line_text = text[span.start : span.end]
+            known = _LINES.get(line_text, partial(words_of_line, line.tokens, len(lines)))
             by = span.start - known.span.start
             lines.append(Line(known.keyword, known.as_read, span, by, len(lines)))
         else:

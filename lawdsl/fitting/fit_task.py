@@ -189,10 +189,7 @@ def task_of(law: Law, table: Table, objective: Objective, options: FitOptions) -
     """The inputs of a fit without index sets, after all checks of its law and table.
 
     Args:
-        law: the law, after the changes in the options.
-        table: the measurements.
-        objective: the objective to be minimised.
-        options: the options of the fit.
+        law, table, objective, options: see `lawdsl.fitting.fit_single.fit_one`.
 
     Raises:
         LawdslError: a law or table that cannot be used.

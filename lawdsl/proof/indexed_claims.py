@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
+from typing import TypeVar
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.enumerations import conjunction
@@ -48,6 +49,8 @@ MAX_WAYS = 16  # combinations of conditions and violated assumptions that are tr
 HOLDING_VERDICTS = ("proved", "inside")
 # the verdict on several choices of labels is the worst of theirs, the last in this order
 VERDICT_ORDER = ("proved", "inside", "conditional", "undecided", "refuted")
+
+T = TypeVar("T")
 
 
 def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
@@ -98,7 +101,11 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     at = [choices[k] for k in pair]
     verdicts = _each(_general, law, claim, at, clock, time_share=PAIR_TIME_SHARE)
     known = dict(zip(pair, verdicts, strict=True))
-    contradictory = _contradicted_in_time(law, claim, choices, known, clock)
+    contradictory = _within_share(
+        clock,
+        CONTRADICTION_TIME_SHARE,
+        lambda: _contradicted(law, claim, choices, known, clock),
+    )
     if contradictory is not None:
         return contradictory
     if len(choices) > MAX_ASSIGNMENTS:
@@ -112,7 +119,11 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
-    contradictory = _contradicted_in_time(law, claim, choices, known, clock)
+    contradictory = _within_share(
+        clock,
+        CONTRADICTION_TIME_SHARE,
+        lambda: _contradicted(law, claim, choices, known, clock),
+    )
     if contradictory is not None:
         return contradictory
     special = _each(_special, law, claim, choices, clock)
@@ -224,18 +235,11 @@ def _conditional(
     )
 
 
-def _contradicted_in_time(
-    law: Law,
-    claim: Claim,
-    choices: Sequence[Mapping[str, str]],
-    verdicts: Mapping[int, Verdict],
-    clock: TimeBudget,
-) -> Verdict | None:
-    """See `_contradicted`; None also where its share of the time does not suffice."""
-    allowed = clock.remaining() * CONTRADICTION_TIME_SHARE
+def _within_share(clock: TimeBudget, share: float, decide: Callable[[], T]) -> T | None:
+    """What a function returns; None if its share of the remaining time does not suffice."""
     try:
-        with time_limit(max(allowed, MIN_SECONDS)):
-            return _contradicted(law, claim, choices, verdicts, clock)
+        with time_limit(max(clock.remaining() * share, MIN_SECONDS)):
+            return decide()
     except OutOfTime:
         return None
 

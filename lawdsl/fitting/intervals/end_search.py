@@ -37,8 +37,8 @@ MAX_PROFILE_FREE = 40.0
 MAX_PREDICTED_MOVE = 2.0
 # relative to the excess over the threshold: a refit whose predicted decrease is larger rejects nothing
 MAX_GAIN_SHARE = 0.5
-# relative to the distance of an end: where refits confirm it, so that an excess is no rounding error;
-# the next one where they do not converge
+# relative to the distance of an end: the point at which refits confirm it, far enough that its excess
+# is not a rounding error; the next one if they do not converge
 CONFIRMED_DISTANCES = (1.05, 1.3, 2.0)
 MAX_CONFIRMATIONS = 6  # how often ends are confirmed, or searched for again beyond
 CONFIRMING_STARTS = 2  # starts in other valleys from which a refit confirms an end
@@ -62,8 +62,8 @@ class EndSearch:
         bounds: the problem with bounds that depend on other parameters, if there are any.
         widest: the distance beyond which the data do not determine an end; for a parameter without
             bounds, in half widths if these are above 1.
-        directions: how all parameters move with each, near the fit, shape (parameters, parameters);
-            None where the others stay.
+        directions: the moves of all parameters for a unit move of each, in the linearised fit, shape
+            (parameters, parameters); None if the others do not move.
         evaluations: the number of evaluations that are left; the search ends where there are none.
 
     Attributes:
@@ -132,9 +132,9 @@ class EndSearch:
         self.was_small = np.zeros(len(side), dtype=bool)
         # how often refits that do not converge have moved an end outwards
         self.doubts = np.zeros(len(side), dtype=np.int64)
-        self.seen = [(self.fit[None], np.array([self.base]))]
-        self.going = np.arange(len(side))
-        unconfirmed = self.going
+        self.evaluated = [(self.fit[None], np.array([self.base]))]
+        self.active = np.arange(len(side))
+        unconfirmed = self.active
         for _ in range(MAX_CONFIRMATIONS):
             self._bracket()
             unconfirmed = self._unconfirmed(unconfirmed)
@@ -158,54 +158,54 @@ class EndSearch:
             (self.open_low if self.side[k] < 0 else self.open_high)[j] |= is_open[k]
 
     def _bracket(self) -> None:
-        """Search for every end in `going`, until it is known or has had all its evaluations."""
+        """Search for every end in `active`, until it is determined or its evaluations are used up."""
         for count in range(2 * MAX_PROFILE_EVALUATIONS):
             if count == MAX_PROFILE_EVALUATIONS:
                 # where no point with a larger increase was found, the data determine no end
-                is_endless = np.isnan(self.outside[self.going])
-                endless = self.going[is_endless]
+                is_endless = np.isnan(self.outside[self.active])
+                endless = self.active[is_endless]
                 self.end[endless] = self.side[endless] * np.inf
-                self.going = self.going[~is_endless]
+                self.active = self.active[~is_endless]
             if not self.step():
                 return
         # of a bracket that is left, the rejected side
-        self.end[self.going] = self.centre[self.going] + self.outside[self.going]
+        self.end[self.active] = self.centre[self.active] + self.outside[self.active]
 
     def step(self) -> bool:
         """Evaluate the profile for every end that has not converged; return whether there was any."""
-        going = self.going
-        if not len(going):
+        active = self.active
+        if not len(active):
             return False
-        refits = self._refitted(going, self._predicted(going)[None], self.away[going])[0]
+        refits = self._refitted(active, self._predicted(active)[None], self.away[active])[0]
         if self.evaluations <= 0:
             return False
         losses = refits.losses
         with np.errstate(all="ignore"):
-            root = np.sqrt(np.maximum(losses - self.base, 0.0) / self.rise[going])
+            root = np.sqrt(np.maximum(losses - self.base, 0.0) / self.rise[active])
         # a point without a value is treated as far beyond the end, so that the bracket closes
         # towards the fit
         root = np.where(np.isfinite(root), root, 1e6)
-        self.end[going] = self.centre[going] + self.away[going]
+        self.end[active] = self.centre[active] + self.away[active]
         small = root < 1
-        self.inside[going[small]] = self.away[going[small]]
-        self.inside_root[going[small]] = root[small]
-        self._accept(going[small], refits.free[small])
-        self.outside[going[~small]] = self.away[going[~small]]
-        self.outside_root[going[~small]] = root[~small]
+        self.inside[active[small]] = self.away[active[small]]
+        self.inside_root[active[small]] = root[small]
+        self._accept(active[small], refits.free[small])
+        self.outside[active[~small]] = self.away[active[~small]]
+        self.outside_root[active[~small]] = root[~small]
         # Illinois: a side that stays twice counts half, as its profile is far from the secant
-        twice = small == self.was_small[going]
-        kept = going[twice & small]
-        self.outside_root[kept] = 1 + (self.outside_root[kept] - 1) / 2
-        kept = going[twice & ~small]
-        self.inside_root[kept] = 1 - (1 - self.inside_root[kept]) / 2
-        self.was_small[going] = small
+        twice = small == self.was_small[active]
+        repeated = active[twice & small]
+        self.outside_root[repeated] = 1 + (self.outside_root[repeated] - 1) / 2
+        repeated = active[twice & ~small]
+        self.inside_root[repeated] = 1 - (1 - self.inside_root[repeated]) / 2
+        self.was_small[active] = small
         # the last secant through the fit costs nothing and yields the remaining digits
         done = np.abs(root - 1) <= END_RTOL
-        self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
-        unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
-        self.end[going[unbounded]] = self.side[going[unbounded]] * np.inf
-        self._next(going)
-        self.going = going[~(done | unbounded)]
+        self.end[active[done]] = self.centre[active[done]] + self.away[active[done]] / root[done]
+        unbounded = small & (np.abs(self.away[active]) >= self.widest[active])
+        self.end[active[unbounded]] = self.side[active[unbounded]] * np.inf
+        self._next(active)
+        self.active = active[~(done | unbounded)]
         return True
 
     def _accept(self, ends: Numbers, free: Array) -> None:
@@ -248,11 +248,11 @@ class EndSearch:
         doubtful = np.flatnonzero(_is_doubtful(refits, threshold))
         if len(doubtful) and self.evaluations > 0:
             refits = refits.continued(repeated(doubtful, refits.free, refit_exactly), doubtful)
-        found = np.isfinite(refits.losses)
-        self.last_free[ends[found]] = refits.free[found]
-        self.seen.append((refits.free[found], refits.losses[found]))
-        if found.any() and np.min(refits.losses[found]) < self.lowest:
-            k = int(np.argmin(np.where(found, refits.losses, np.inf)))
+        finite = np.isfinite(refits.losses)
+        self.last_free[ends[finite]] = refits.free[finite]
+        self.evaluated.append((refits.free[finite], refits.losses[finite]))
+        if finite.any() and np.min(refits.losses[finite]) < self.lowest:
+            k = int(np.argmin(np.where(finite, refits.losses, np.inf)))
             self.lowest, self.lowest_free = float(refits.losses[k]), refits.free[k]
         return refits, ~(refits.losses <= threshold) & ~_is_doubtful(refits, threshold)
 
@@ -273,7 +273,7 @@ class EndSearch:
         the end is searched for again; if refits there do not converge, it moves outwards.
         """
         ends = ends[np.isfinite(self.end[ends])]
-        self.going = ends[:0]
+        self.active = ends[:0]
         if not len(ends) or self.evaluations <= 0:
             return ends[:0]
         surpassed = self._surpassed(ends)
@@ -299,8 +299,8 @@ class EndSearch:
 
     def _surpassed(self, ends: Numbers) -> Numbers:
         """The ends, of those given, beyond which a point of any search is accepted."""
-        free = np.concatenate([points for points, _ in self.seen])
-        losses = np.concatenate([each for _, each in self.seen])
+        free = np.concatenate([points for points, _ in self.evaluated])
+        losses = np.concatenate([each for _, each in self.evaluated])
         furthest = np.empty(len(ends), dtype=np.int64)
         reached = np.empty(len(ends))
         for k, end in enumerate(ends):  # one at a time, since all together take much memory
@@ -309,9 +309,9 @@ class EndSearch:
             furthest[k] = np.argmax(beyond)
             reached[k] = beyond[furthest[k]]
         distance = np.abs(self.end - self.centre)[ends]
-        found = reached > distance * (1 + 2 * END_RTOL)
-        surpassed = ends[found]
-        self._accept(surpassed, free[furthest[found]])
+        is_surpassed = reached > distance * (1 + 2 * END_RTOL)
+        surpassed = ends[is_surpassed]
+        self._accept(surpassed, free[furthest[is_surpassed]])
         self.away[surpassed] = self.accepted[surpassed]
         self._reopen(surpassed)
         return surpassed
@@ -324,7 +324,7 @@ class EndSearch:
         self.was_small[ends], self.doubts[ends] = True, 0
         at_limit = np.abs(self.away[ends]) >= self.widest[ends]
         self.end[ends[at_limit]] = self.side[ends[at_limit]] * np.inf
-        self.going = np.sort(np.concatenate([self.going, ends[~at_limit]]))
+        self.active = np.sort(np.concatenate([self.active, ends[~at_limit]]))
         self._next(ends)
 
     def _other_valleys(self, ends: Numbers) -> Array:
@@ -342,9 +342,9 @@ class EndSearch:
         count = min(CONFIRMING_STARTS, len(candidates))
         candidates = candidates[: max(count, MAX_RANKED_RESIDUALS // self.problem.rows)]
         starts = np.empty((count, len(ends), len(self.fit)))
-        at_once = max(1, MAX_RANKED_RESIDUALS // (self.problem.rows * len(candidates)))
-        for first in range(0, len(ends), at_once):
-            chosen = ends[first : first + at_once]
+        ends_per_batch = max(1, MAX_RANKED_RESIDUALS // (self.problem.rows * len(candidates)))
+        for first in range(0, len(ends), ends_per_batch):
+            chosen = ends[first : first + ends_per_batch]
             at_end = np.tile(candidates, (len(chosen), 1))
             rows, moved = np.arange(len(at_end)), np.repeat(self.number[chosen], len(candidates))
             at_end[rows, moved] = np.repeat(
@@ -358,7 +358,7 @@ class EndSearch:
             losses = np.where(np.isfinite(losses), losses, np.inf)
             best = np.argsort(losses, axis=1, kind="stable")[:, :count].T
             each = at_end.reshape(len(chosen), len(candidates), -1)
-            starts[:, first : first + at_once] = each[np.arange(len(chosen)), best]
+            starts[:, first : first + ends_per_batch] = each[np.arange(len(chosen)), best]
         self.evaluations -= len(ends) * len(candidates)
         return starts
 
@@ -384,21 +384,21 @@ class EndSearch:
         self.evaluations -= refits.evaluations * (EXACT_WORK if by is refit_exactly else 1)
         return refits
 
-    def _next(self, going: Numbers) -> None:
-        near, far = self.inside[going], self.outside[going]
-        low, high = self.inside_root[going], self.outside_root[going]
-        bracketed = np.isfinite(far)
+    def _next(self, active: Numbers) -> None:
+        inside, outside = self.inside[active], self.outside[active]
+        low, high = self.inside_root[active], self.outside_root[active]
+        bracketed = np.isfinite(outside)
         with np.errstate(all="ignore"):
             # at least a tenth of the bracket is removed in each round, however curved the profile
             # is
             share = np.clip((1 - low) / (high - low), 0.1, 0.9)
-            between = near + share * (far - near)
+            between = inside + share * (outside - inside)
             # 2 % beyond the secant, so that the end is bracketed even if the profile is slightly
             # concave
             further = np.where(low > 1 / MAX_EXTENSION, 1.02 / low, MAX_EXTENSION)
-        away = np.where(bracketed, between, near * further)
-        away = np.where(~bracketed & (near == 0), self.away[going] * MAX_EXTENSION, away)
-        self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
+        away = np.where(bracketed, between, inside * further)
+        away = np.where(~bracketed & (inside == 0), self.away[active] * MAX_EXTENSION, away)
+        self.away[active] = np.clip(away, -self.widest[active], self.widest[active])
 
 
 def _is_doubtful(refits: Refits, threshold: Array) -> Mask:
@@ -419,8 +419,8 @@ def _inside_bounds(problem: Problem, free: Array, rise: Array) -> dict[int, floa
         if not is_on_bound or transform.lower is transform.upper or i in problem.linear:
             continue
         untransformed = with_untransformed(problem, i)
-        there = to_free(untransformed.transforms, theta[None])
-        width = width_from_bound(untransformed, there, i, float(rise[i]))
+        free_on_bound = to_free(untransformed.transforms, theta[None])
+        width = width_from_bound(untransformed, free_on_bound, i, float(rise[i]))
         both = transform.lower is not None and transform.upper is not None
         inwards = -1.0 if transform.lower is None or (both and free[i] > 0) else 1.0
         moved = theta.copy()

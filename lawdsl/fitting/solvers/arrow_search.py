@@ -25,7 +25,11 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.bounded_systems import bounded_least_squares
 from lawdsl.fitting.solvers.irls import longest_steps, widen_delta
 from lawdsl.fitting.solvers.newton import NARROWING_FACTOR
-from lawdsl.fitting.solvers.solver import GIVEN_UP, MINIMUM, NO_VALUE, OUT_OF_STEPS, Solution
+from lawdsl.fitting.solvers.solver import (
+    GIVEN_UP,
+    Solution,
+    reason_of,
+)
 from lawdsl.fitting.transforms import parameters_and_own_slopes, to_free
 
 Array = NDArray[np.float64]
@@ -271,9 +275,9 @@ class _Search:
                 self.free[k],
                 float(loss),
                 bool(self.converged[k] and np.isfinite(loss)),
-                (GIVEN_UP if self.dropped is not None else NO_VALUE)
-                if not np.isfinite(loss)
-                else (MINIMUM if self.converged[k] else OUT_OF_STEPS),
+                GIVEN_UP
+                if self.dropped is not None and not np.isfinite(loss)
+                else reason_of(loss, self.converged[k]),
                 evaluations=int(self.evaluations[k]),
             )
             for k, loss in enumerate(self.losses)

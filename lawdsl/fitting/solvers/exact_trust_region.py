@@ -41,6 +41,9 @@ MIN_RADIUS_RTOL = 1e-15
 ROUNDING_DECREASE_RTOL = 1e-9
 # relative to the largest curvature of a parameter: a smaller one counts as this
 MIN_CURVATURE_RTOL = 1e-14
+TINY = 1e-150  # avoids divisions by 0; its square is not 0
+# of the scaled Hessian of the linear parameters, so that collinear ones have a solution
+RIDGE = 1e-14
 SECULAR_STEPS = 60  # steps for the multiplier of the trust region
 # with so many steps, the objective must have decreased by so much, relative to itself
 PROGRESS_STEPS, PROGRESS_RTOL = 60, 1e-5
@@ -113,19 +116,19 @@ class _Search:
         model = self.point.local_model()
         gradient, hessian = model.gradient[0], model.hessian[0]
         excluded = self.point.excluded
-        kept = np.ones(len(gradient), dtype=bool) if excluded is None else ~excluded[0]
-        moving, linear = self.projected.moving & kept, ~self.projected.moving & kept
+        included = np.ones(len(gradient), dtype=bool) if excluded is None else ~excluded[0]
+        moving, linear = self.projected.moving & included, ~self.projected.moving & included
         self.moving = moving
         g, h = gradient[moving], hessian[np.ix_(moving, moving)]
         if linear.any():
             cross = hessian[np.ix_(linear, moving)]
             block = hessian[np.ix_(linear, linear)]
-            size = np.sqrt(np.abs(np.diag(block))) + 1e-150
-            block = block / np.outer(size, size) + 1e-14 * np.eye(len(size))
+            size = np.sqrt(np.abs(np.diag(block))) + TINY
+            block = block / np.outer(size, size) + RIDGE * np.eye(len(size))
             if np.isfinite(block).all() and np.isfinite(cross).all():
                 solved = np.linalg.lstsq(block, cross / size[:, None], rcond=None)[0]
                 h = h - (cross / size[:, None]).T @ solved
-                # what the solution for the linear parameters has left of their gradient
+                # the remaining gradient of the linear parameters
                 g = g - solved.T @ (gradient[linear] / size)
         curvature = np.nan_to_num(np.sqrt(np.abs(np.diag(h))))
         largest = float(np.max(curvature, initial=0.0))

@@ -24,11 +24,10 @@ from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedPr
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     GIVEN_UP,
-    MINIMUM,
-    OUT_OF_STEPS,
     Solution,
     SolverOptions,
     gradient_norms,
+    reason_of,
 )
 from lawdsl.fitting.transforms import diagonal
 
@@ -116,7 +115,7 @@ def irls(
             search.free[k],
             float(loss),
             bool(np.isfinite(loss) and not running[k]),
-            OUT_OF_STEPS if running[k] else MINIMUM if np.isfinite(loss) else GIVEN_UP,
+            GIVEN_UP if search.abandoned[k] else reason_of(loss, not running[k]),
             float(norms[k]),
             int(search.evaluations[k]),
         )
@@ -143,6 +142,7 @@ class _Irls:
         self.longest_steps = longest_steps(projected.problem)
         self.free = free.copy()
         self.losses = np.full(len(free), np.inf)
+        self.abandoned = np.zeros(len(free), dtype=bool)
         self.damping = np.resize(START_DAMPING, len(free))
         self.decrease = np.full(len(free), np.inf)
         self._begin()
@@ -218,6 +218,7 @@ class _Irls:
                 & (loss > KEEP_LOSS_FACTOR * best)
             )
             self.losses[active[dropped]] = np.inf
+            self.abandoned[active[dropped]] = True
         self._keep(~(converged | dropped))
 
     def _keep(self, remaining: Mask) -> None:

@@ -32,7 +32,7 @@ from lawdsl.fitting.solvers.evidence import SAME_MINIMUM_RTOL, count_agreeing, d
 from lawdsl.fitting.solvers.exact_trust_region import MAX_STEPS, exact_trust_region
 from lawdsl.fitting.solvers.improvement import can_improve, perturb_best, refine_best
 from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
-from lawdsl.fitting.solvers.newton import ENDS, NEWTON_CONVERGENCE_RTOL, newton_batch
+from lawdsl.fitting.solvers.newton import NEWTON_CONVERGENCE_RTOL, newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.scan import scan
 from lawdsl.fitting.solvers.solver import (
@@ -41,6 +41,7 @@ from lawdsl.fitting.solvers.solver import (
     Solution,
     Solver,
     SolverOptions,
+    reason_of,
 )
 from lawdsl.fitting.solvers.starts import (
     chosen_starts,
@@ -306,11 +307,11 @@ def _from_one(
         return descend(problem, start, None, solvers)
     if options.tolerance is not None and can_improve(problem):
         # a refit close to its start, whose last digits do not matter, takes a few Newton steps
-        found = exact_trust_region(
+        solution = exact_trust_region(
             project(problem), start[0], REFIT_STEPS, REFIT_TOLERANCE_SHARE * options.tolerance
         )
-        if found.converged:
-            return [found]
+        if solution.converged:
+            return [solution]
     return trust_region(problem, start, options)
 
 
@@ -338,7 +339,9 @@ def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solu
         points, losses, done, _ = newton_batch(
             project(problem), best.point[None], limit=EXTRA_EVALUATIONS
         )
-        continued = Solution(points[0], float(losses[0]), bool(done[0]), ENDS[bool(done[0])])
+        continued = Solution(
+            points[0], float(losses[0]), bool(done[0]), reason_of(losses[0], done[0])
+        )
     else:
         (continued,) = trust_region(
             problem, best.point[None], replace(options, evaluations=EXTRA_EVALUATIONS)
@@ -429,13 +432,13 @@ def _challenged(
     drawn = chosen_starts(law, form, SCANNED_STARTS, seed + CHALLENGE)
     rng = np.random.default_rng((seed, number, 4))
     scanned = scan(form, drawn, rng)
-    found = descend(form, scanned, None, solvers) if len(scanned) else []
+    solutions = descend(form, scanned, None, solvers) if len(scanned) else []
     if number > 0:
         known = {id(d) for d in reached}
-        found += [d for d in perturb_best(form, reached, rng, solvers) if id(d) not in known]
-    lowest = min((d.loss for d in found), default=np.inf)
+        solutions += [d for d in perturb_best(form, reached, rng, solvers) if id(d) not in known]
+    lowest = min((d.loss for d in solutions), default=np.inf)
     if lowest < best.loss * (1 - SAME_MINIMUM_RTOL):
-        return [*reached, *found], True
+        return [*reached, *solutions], True
     return reached, False
 
 

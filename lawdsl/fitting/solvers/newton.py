@@ -19,11 +19,10 @@ from lawdsl.fitting.solvers.irls import COARSE_RTOL, longest_steps
 from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
-    MINIMUM,
-    OUT_OF_STEPS,
     Solution,
     SolverOptions,
     gradient_norms,
+    reason_of,
     with_objective,
 )
 from lawdsl.fitting.transforms import diagonal
@@ -36,12 +35,9 @@ MAX_NEWTON_STEPS = 60
 LINEAR_SOLVE_SHARE = 1e-2
 # relative to the loss: a start with a smaller predicted decrease has converged
 NEWTON_CONVERGENCE_RTOL = 1e-14
-# rounds with a wider delta for starts that do not converge, and the factor by which it is widened
-MAX_WIDENINGS, WIDENING_FACTOR = 1, 3.0
-# relative to the loss: a start that gains less in a round with a wider delta has no further rounds,
-# which would repeat it
-REPEATED_ROUND_RTOL = 1e-9
-# relative to the loss: starts that are this near to the best one have no further rounds either
+# factor by which Huber's delta is widened in a second round, for starts that have not converged
+WIDENING_FACTOR = 3.0
+# relative to the loss: starts that end this close to the best one have no second round
 SAME_END_RTOL = 1e-8
 # a start whose loss has decreased by less than this, relative to itself, in so many steps is stuck
 STUCK_STEPS, STUCK_RTOL = 15, 1e-12
@@ -77,7 +73,7 @@ def newton(
     )
     return [
         Solution(
-            point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
+            point, float(loss), bool(done and np.isfinite(loss)), reason_of(loss, done), norm, count
         )
         for point, loss, done, norm, count in zip(
             points,
@@ -88,9 +84,6 @@ def newton(
             strict=True,
         )
     ]
-
-
-ENDS = {True: MINIMUM, False: OUT_OF_STEPS}
 
 
 def newton_batch(
@@ -122,16 +115,13 @@ def newton_batch(
     objective = projected.problem.objective
     with np.errstate(all="ignore"):
         free, losses, converged, steps = _by_newton(projected, free, objective, fixed, rtol, limit)
-        # a loss without a parameter cannot be widened: one more round restarts without damping
-        rounds = MAX_WIDENINGS if objective.row.parameters else 1
-        unconverged = np.flatnonzero(~converged & np.isfinite(losses))
-        for _ in range(rounds if limit >= MAX_NEWTON_STEPS else 0):
-            if have_one_minimum:
-                unconverged = unconverged[~_near_best(losses)[unconverged]]
-            if not len(unconverged):
-                break
+        again = ~converged & np.isfinite(losses) & (limit >= MAX_NEWTON_STEPS)
+        if have_one_minimum:
+            again &= ~_is_close_to_best(losses)
+        unconverged = np.flatnonzero(again)
+        if len(unconverged):
             # steps from kink to kink of a narrow Huber loss are short; a wider delta smooths the
-            # kinks
+            # kinks. For other losses the second round restarts without damping
             wide = replace(objective, delta=objective.delta * WIDENING_FACTOR)
             points, loss, done, extra_steps = _by_newton(
                 projected.of_starts(unconverged),
@@ -143,21 +133,19 @@ def newton_batch(
             )
             steps[unconverged] += extra_steps
             better = loss <= losses[unconverged]
-            has_gained = loss < losses[unconverged] * (1 - REPEATED_ROUND_RTOL)
             free[unconverged[better]], losses[unconverged[better]] = points[better], loss[better]
             converged[unconverged] = done & better
-            unconverged = unconverged[has_gained & ~done]
     return free, losses, converged, steps
 
 
-def _near_best(losses: Array) -> Mask:
-    """Which losses are that of the best start up to rounding, but for the best itself."""
+def _is_close_to_best(losses: Array) -> Mask:
+    """Which losses equal that of the best start up to rounding, except for the best itself."""
     if not np.isfinite(losses).any():
         return np.zeros(len(losses), dtype=bool)
     best = int(np.nanargmin(losses))
-    near = losses <= losses[best] * (1 + SAME_END_RTOL)
-    near[best] = False
-    return np.asarray(near)
+    is_close = losses <= losses[best] * (1 + SAME_END_RTOL)
+    is_close[best] = False
+    return np.asarray(is_close)
 
 
 def _by_newton(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,18 @@ MINIMUM = "converged"
 OUT_OF_STEPS = "iteration limit reached"
 GIVEN_UP = "abandoned, as another start was better"
 NO_VALUE = "the objective is not finite"
+
+
+def reason_of(loss: float, converged: bool) -> str:
+    """Why the search from a start that was not abandoned has ended.
+
+    Args:
+        loss: the objective at its end.
+        converged: whether the search fulfilled its criterion of convergence.
+    """
+    if not isfinite(loss):
+        return NO_VALUE
+    return MINIMUM if converged else OUT_OF_STEPS
 
 
 @dataclass(frozen=True)

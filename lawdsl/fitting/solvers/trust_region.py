@@ -17,12 +17,11 @@ from lawdsl.fitting.solvers.newton import NEWTON_CONVERGENCE_RTOL, newton_batch
 from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
-    MINIMUM,
     NO_VALUE,
-    OUT_OF_STEPS,
     Solution,
     SolverOptions,
     gradient_norms,
+    reason_of,
     with_objective,
 )
 
@@ -114,12 +113,12 @@ def _polished(
         rtol = max(rtol, NEWTON_TOLERANCE_SHARE * options.tolerance)
     points, _, at_minimum, steps = newton_batch(project(problem), free[None], rtol=rtol)
     loss = problem.losses(points)
-    converged = bool(at_minimum[0] or search_converged)
+    converged = bool((at_minimum[0] or search_converged) and np.isfinite(loss[0]))
     return Solution(
         points[0],
         float(loss[0]),
         converged,
-        MINIMUM if converged else OUT_OF_STEPS,
+        reason_of(loss[0], converged),
         float(gradient_norms(problem, points, options)[0]),
         evaluations + int(steps[0]),
     )
