@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,36 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     runs.write_corpora(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def unbroken(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that nothing interrupts; tests only read it."""
+    import runs
+
+    folder = tmp_path_factory.mktemp("unbroken")
+    assert runs.do(folder, runs.order(data)) == runs.DONE
+    return folder
+
+
+@pytest.fixture
+def fake_worker(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets what the fake worker of sweeps does: part of a label -> what."""
+    return lambda **does: monkeypatch.setenv("FAKE", json.dumps(does))
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command line in this process, with the fake worker: arguments -> `click.testing.Result`."""
+    import sweeps
+    from click.testing import CliRunner
+
+    from lawdsl.cli import cli
+    from lawdsl.runners.sweeps import inputs, workers
+
+    monkeypatch.setattr(workers, "WORKER", sweeps.WORKER)
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    return lambda *arguments: CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

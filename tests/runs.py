@@ -51,6 +51,9 @@ QWEN2: dict[str, Any] = {
 
 # --- corpora
 
+# exit codes of a run
+DONE, DIVERGED, WRONG, MEMORY, STOPPED, INTERRUPTED = 0, 1, 3, 4, 75, 130
+
 
 @cache
 def _markov(seed: int) -> np.ndarray:

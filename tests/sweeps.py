@@ -17,6 +17,7 @@ from lawdsl.runners.sweeps.inputs import SweepInputs, inputs_of
 from lawdsl.runners.sweeps.local import LocalEngine
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
+from lawdsl.runners.sweeps.scheduler import RunOutcome, StopRequest, run_jobs
 from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
 
 WORKER = (sys.executable, str(Path(__file__).parent / "fake_worker.py"))
@@ -118,6 +119,20 @@ def planned(path: Path, machine: Machine = MACHINE, jobs: int = 2) -> Plan:
 
 def engine(**changes: Any) -> LocalEngine:
     return LocalEngine(**{"machine": MACHINE, "jobs": 2, "worker": WORKER, **changes})
+
+
+def carried_out(path: Path, **changes: Any) -> dict[str, RunOutcome]:
+    """Label -> the outcome of each run of a sweep that was not done before."""
+    plan = planned(path)
+    with StopRequest() as stop:
+        outcomes = run_jobs(engine(**changes), plan.to_do, stop)
+    return {outcome.run.label: outcome for outcome in outcomes}
+
+
+def folder_of(path: Path, label: str) -> Path:
+    """The folder of a run of a sweep."""
+    (folder,) = (path.parent / "runs").glob(f"{label}-*")
+    return folder
 
 
 def with_lines(text: str, **tables: str) -> str:

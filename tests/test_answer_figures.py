@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run
+from raised import code_of
 
 import lawdsl
-from lawdsl.core.diagnostics import LawdslError
 from lawdsl.figures.kinds.answer_steps import step_rows
 from lawdsl.fitting.result import Fit
 from lawdsl.language.library import declared_question
@@ -74,12 +74,6 @@ def served() -> Answer:
 
 def columns(figure: Any) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in figure.columns.items()}
-
-
-def code_of(action: Any) -> str:
-    with pytest.raises(LawdslError) as caught:
-        action()
-    return caught.value.diagnostics[0].code
 
 
 def test_both_sides_of_a_constraint_are_drawn_and_where_it_holds(fit: Fit):

@@ -45,14 +45,9 @@ def branched(text: str, **changes: str) -> str:
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Tells the fake worker what to do: part of a label -> what."""
+def fake(fake_worker: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     monkeypatch.setattr(scheduler, "POLL", 0.01)
-
-    def tell(**does: Any) -> None:
-        monkeypatch.setenv("FAKE", json.dumps(does))
-
-    return tell
+    return fake_worker
 
 
 ONE = TEXT.replace('{code = 0}, {code = "1/3"}, {code = 1}', '{code = "1/3"}').replace(

@@ -15,7 +15,7 @@ from pathlib import Path
 import dying
 import pytest
 import torch
-from raised import code_of
+from raised import code_and_text
 from saved_checkpoints import copied_pair, names, save, saved_pair
 
 from lawdsl.runners.training import checkpoints
@@ -213,7 +213,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 def test_a_file_that_may_not_grow_leaves_the_checkpoints_from_before(folder: Path):
     with largest_file(50_000):
-        code, text = code_of(lambda: save(folder, 300))
+        code, text = code_and_text(lambda: save(folder, 300))
 
     assert code == "R0403" and "File too large" in text and "step 300" in text
     assert names(folder) == ["step-00000100", "step-00000200"]
@@ -272,6 +272,6 @@ def test_a_file_where_the_folder_should_be_is_an_error(tmp_path: Path):
     path = tmp_path / "checkpoints"
     path.write_text("")
 
-    assert code_of(lambda: save(path, 1))[0] == "R0403"
-    assert code_of(lambda: save(path / "deeper", 1))[0] == "R0403"
-    assert code_of(lambda: checkpoints.latest(path))[0] == "R0404"
+    assert code_and_text(lambda: save(path, 1))[0] == "R0403"
+    assert code_and_text(lambda: save(path / "deeper", 1))[0] == "R0403"
+    assert code_and_text(lambda: checkpoints.latest(path))[0] == "R0404"

@@ -13,7 +13,7 @@ from pathlib import Path
 import dying
 import pytest
 import torch
-from raised import code_of
+from raised import code_and_text
 from saved_checkpoints import copied_pair, names, save, saved_pair
 
 from lawdsl.runners.training import checkpoints
@@ -173,7 +173,7 @@ def test_a_run_without_a_whole_checkpoint_does_not_begin_again_by_itself(folder:
     flip(folder / "step-00000200" / "state.json", 3)
     (folder / "step-00000100" / "manifest.json").unlink()
     for _ in range(2):
-        code, text = code_of(lambda: checkpoints.latest(folder))
+        code, text = code_and_text(lambda: checkpoints.latest(folder))
 
         assert code == "R0402"
         assert "step-00000200: state.json is not what was written" in text
@@ -187,7 +187,7 @@ def test_one_that_was_set_aside_is_no_beginning_either(folder: Path):
     checkpoints.latest(folder)
     shutil.rmtree(folder / "step-00000100")
 
-    assert code_of(lambda: checkpoints.latest(folder))[0] == "R0402"
+    assert code_and_text(lambda: checkpoints.latest(folder))[0] == "R0402"
 
 
 def test_what_has_another_name_is_left_alone(folder: Path):
@@ -233,7 +233,7 @@ def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path):
 
     found, warnings = checkpoints.latest(folder)
     assert found and found.step == 200 and not warnings  # it is what the manifest says
-    code, text = code_of(lambda: checkpoints.load(found))
+    code, text = code_and_text(lambda: checkpoints.load(found))
     assert code == "R0404" and "a pickle is never read" in text
     assert not canary.exists()
 
@@ -243,11 +243,11 @@ def test_the_checkpoint_that_another_process_chose_is_taken_and_nothing_is_chang
     assert (found.step, found.state) == (100, dying.state(100))
 
     os.truncate(folder / "step-00000200" / "model.safetensors", 10)
-    code, text = code_of(lambda: checkpoints.of_step(folder, 200))
+    code, text = code_and_text(lambda: checkpoints.of_step(folder, 200))
     assert code == "R0404" and "step-00000200: model.safetensors has 10 bytes, not" in text
-    code, text = code_of(lambda: checkpoints.of_step(folder, 300))
+    code, text = code_and_text(lambda: checkpoints.of_step(folder, 300))
     assert code == "R0404" and "no checkpoint of step 300 is seen there" in text
-    assert code_of(lambda: checkpoints.of_step(folder / "none", 300))[0] == "R0404"
+    assert code_and_text(lambda: checkpoints.of_step(folder / "none", 300))[0] == "R0404"
     assert names(folder) == ["step-00000100", "step-00000200"]
 
 
@@ -256,4 +256,4 @@ def test_a_file_that_is_gone_since_is_an_error(folder: Path):
     assert found
     gone = replace(found, folder=folder / "step-00000300")
 
-    assert code_of(lambda: checkpoints.load(gone))[0] == "R0404"
+    assert code_and_text(lambda: checkpoints.load(gone))[0] == "R0404"

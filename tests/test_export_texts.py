@@ -29,9 +29,9 @@ from exports import (
 )
 from planted import PLANTED, law_of
 from quick import some
+from raised import code_of
 
 import lawdsl
-from lawdsl.core.diagnostics import LawdslError
 from lawdsl.exporting import TARGETS
 from lawdsl.exporting.export import WRITERS
 from lawdsl.exporting.latex_document import NOTES
@@ -405,12 +405,6 @@ def test_published_values_are_exported_without_a_fit():
     assert made.predict(7e9, 1.4e12) == pytest.approx(expected, rel=1e-14)
     assert not hasattr(made, "predict_with_interval")
     assert made.parameter_gradient(7e9, 1.4e12)["E"] == 1.0
-
-
-def code_of(action: Callable[[], Any]) -> str:
-    with pytest.raises(LawdslError) as caught:
-        action()
-    return caught.value.diagnostics[0].code
 
 
 def test_what_cannot_be_exported_is_explained():

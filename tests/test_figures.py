@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run
+from raised import code_of
 from test_reports import ATTACK, Page
 
 import lawdsl
@@ -56,12 +57,6 @@ def line() -> Fit:
     made = lawdsl.fit("dcpt.share", {"r": x, "L": 2 + 0.5 / (x + 0.1)}, starts=4, claims=False)
     assert isinstance(made, Fit)
     return made
-
-
-def code_of(action: Any) -> str:
-    with pytest.raises(LawdslError) as caught:
-        action()
-    return caught.value.diagnostics[0].code
 
 
 def test_points_are_the_rows_and_their_residuals(line: Fit):

@@ -9,26 +9,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sweeps
-from click.testing import CliRunner, Result
-from sweeps import TEXT, engine, made, planned
+from sweeps import TEXT, carried_out, engine, folder_of, made, planned
 
-from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import locks
 from lawdsl.runners.run.memory import StepPlan
 from lawdsl.runners.run.step_plan import write_step_plan
 from lawdsl.runners.spec import ExecutionConfig
-from lawdsl.runners.sweeps import export, inputs, scheduler, workers
+from lawdsl.runners.sweeps import scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, read_state
 from lawdsl.runners.sweeps.scheduler import Policy, RunOutcome, StopRequest, run_jobs
-from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, str(ROOT / "tests" / "sweep_command.py"))
@@ -40,35 +36,12 @@ def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "POLL", 0.01)
 
 
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Tells the fake worker what to do: part of a label -> what."""
-
-    def tell(**does: Any) -> None:
-        monkeypatch.setenv("FAKE", json.dumps(does))
-
-    return tell
-
-
-def carried_out(path: Path, **changes: Any) -> dict[str, RunOutcome]:
-    """Label -> what became of the run; only of those that were not done before."""
-    plan = planned(path)
-    with StopRequest() as stop:
-        found = run_jobs(engine(**changes), plan.to_do, stop)
-    return {outcome.run.label: outcome for outcome in found}
-
-
 def statuses(path: Path, **changes: Any) -> dict[str, str]:
     return {label: outcome.status for label, outcome in carried_out(path, **changes).items()}
 
 
-def folder(path: Path, label: str) -> Path:
-    (found,) = (path.parent / "runs").glob(f"{label}-*")
-    return found
-
-
 def rows(path: Path, label: str) -> list[dict[str, Any]]:
-    lines = (folder(path, label) / "points.jsonl").read_text().splitlines()
+    lines = (folder_of(path, label) / "points.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -78,7 +51,7 @@ def steps(path: Path, label: str) -> list[int]:
 
 def begun(path: Path, label: str) -> list[str]:
     """What each worker of a run said when it began."""
-    log = (folder(path, label) / "log.txt").read_text()
+    log = (folder_of(path, label) / "log.txt").read_text()
     return [line for line in log.splitlines() if line.startswith("begins")]
 
 
@@ -131,40 +104,40 @@ def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
     assert seen == sorted(seen) and seen[-1] == 6 * 640
 
 
-def test_a_run_whose_worker_is_killed_goes_on_where_it_was(tmp_path: Path, fake):
+def test_a_run_whose_worker_is_killed_goes_on_where_it_was(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(**{FIRST: {"dies": [8, 13]}})
+    fake_worker(**{FIRST: {"dies": [8, 13]}})
     assert set(statuses(path).values()) == {"done"}
     assert [line.split()[3] for line in begun(path, FIRST)] == ["0", "5", "10"]
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
 
 
-def test_a_run_that_dies_too_often_has_failed_and_the_others_go_on(tmp_path: Path, fake):
+def test_a_run_that_dies_too_often_has_failed_and_the_others_go_on(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(**{FIRST: {"dies": [3, 4, 6, 7]}})
+    fake_worker(**{FIRST: {"dies": [3, 4, 6, 7]}})
     found = carried_out(path, policy=Policy(retries=1))
     outcome = found.pop(FIRST)
     assert {o.status for o in found.values()} == {"done"}
     assert outcome.status == "failed" and "killed by SIGKILL" in outcome.message
     assert outcome.log[-1].startswith("begins at step 0")
-    end = json.loads((folder(path, FIRST) / "done.json").read_text())
+    end = json.loads((folder_of(path, FIRST) / "done.json").read_text())
     assert end["status"] == "failed" and end["step"] == 0 and end["log"] == list(outcome.log)
     assert statuses(path) == {FIRST: "done"}  # it is tried again, from where it was
-    assert not folder(path, FIRST).joinpath("done.json").read_text().count("failed")
+    assert not folder_of(path, FIRST).joinpath("done.json").read_text().count("failed")
 
 
-def test_input_that_is_wrong_is_not_tried_twice(tmp_path: Path, fake):
+def test_input_that_is_wrong_is_not_tried_twice(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(small={"wrong": "error[R0503]: the model has changed"})
+    fake_worker(small={"wrong": "error[R0503]: the model has changed"})
     found = carried_out(path)
     assert found[FIRST].status == "failed" and "the model has changed" in found[FIRST].message
-    log = (folder(path, FIRST) / "log.txt").read_text()
+    log = (folder_of(path, FIRST) / "log.txt").read_text()
     assert log.count("R0503") == 1
 
 
-def test_a_run_that_diverges_is_recorded_and_not_done_again(tmp_path: Path, fake):
+def test_a_run_that_diverges_is_recorded_and_not_done_again(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(**{FIRST: {"diverges": 12}})
+    fake_worker(**{FIRST: {"diverges": 12}})
     found = carried_out(path)
     assert found.pop(FIRST).status == "diverged"
     assert {o.status for o in found.values()} == {"done"}
@@ -172,12 +145,14 @@ def test_a_run_that_diverges_is_recorded_and_not_done_again(tmp_path: Path, fake
     assert carried_out(path) == {}
 
 
-def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(tmp_path: Path, fake):
+def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(
+    tmp_path: Path, fake_worker
+):
     path = made(tmp_path)
-    fake(**{FIRST: {"memory": 3}})
+    fake_worker(**{FIRST: {"memory": 3}})
     assert carried_out(path)[FIRST].status == "oom"
     assert carried_out(path)[FIRST].status == "oom"
-    assert json.loads((folder(path, FIRST) / "done.json").read_text())["status"] == "oom"
+    assert json.loads((folder_of(path, FIRST) / "done.json").read_text())["status"] == "oom"
     path.write_text(TEXT.replace("[run]", "[run]\nmicro_batch = 2"))
     assert statuses(path) == {FIRST: "done"}
 
@@ -186,22 +161,22 @@ def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(tmp_
     ("rows", "micro", "status"), [(3, 2, "done"), (2, 1, "done"), (1, 1, "oom")]
 )
 def test_half_the_micro_batch_is_tried_until_it_fits(
-    rows: int, micro: int, status: str, tmp_path: Path, fake
+    rows: int, micro: int, status: str, tmp_path: Path, fake_worker
 ):
     path = made(tmp_path)
-    fake(**{FIRST: {"memory": rows}})
+    fake_worker(**{FIRST: {"memory": rows}})
     assert carried_out(path, policy=Policy(halve=True))[FIRST].status == status
-    order = json.loads((folder(path, FIRST) / "spec.json").read_text())
+    order = json.loads((folder_of(path, FIRST) / "spec.json").read_text())
     assert order["how"]["micro_batch"] == micro
     assert order["run"]["training"]["batch"] == 4
 
 
 @pytest.mark.parametrize(("chosen", "status"), [(4, "done"), (None, "oom")])
 def test_a_micro_batch_that_the_run_chose_itself_is_halved_without_being_asked(
-    chosen: int | None, status: str, tmp_path: Path, fake
+    chosen: int | None, status: str, tmp_path: Path, fake_worker
 ):
     path = made(tmp_path)
-    fake(**{FIRST: {"memory": 2}})
+    fake_worker(**{FIRST: {"memory": 2}})
     (run,) = (run.folder for run in planned(path).runs if run.label == FIRST)
     if chosen:
         run.mkdir(parents=True)
@@ -286,7 +261,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(tmp_path: Path):
         process.send_signal(signal.SIGTERM)
     process.communicate()
     assert process.returncode == 75
-    assert read_state(folder(path, "large_code=0_seed=1")).held_by == ""
+    assert read_state(folder_of(path, "large_code=0_seed=1")).held_by == ""
 
 
 def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
@@ -295,7 +270,7 @@ def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
     waited(path, "large_code=0_seed=1", 5)
     process.kill()
     process.communicate()
-    run = folder(path, "large_code=0_seed=1")
+    run = folder_of(path, "large_code=0_seed=1")
     for _ in range(1000):
         if not read_state(run).held_by:
             break
@@ -330,35 +305,35 @@ def test_a_run_that_another_process_holds_is_skipped_and_named(tmp_path: Path):
     assert statuses(path) == {FIRST: "done"}  # the lock went with its process
 
 
-def test_a_run_of_another_host_is_done_only_where_it_is_stolen(tmp_path: Path, lawdsl):
+def test_a_run_of_another_host_is_done_only_where_it_is_stolen(tmp_path: Path, command_line):
     path = made(tmp_path)
     run = next(run for run in planned(path).runs if run.label == FIRST)
     prepare(run.folder, run.order)
     left = {"host": "node-17", "pid": 4711, "since": "2026-01-02T03:04:05+00:00"}
     (run.folder / "lock").write_text(json.dumps(left))
-    done = lawdsl("run", path, "--quiet")
+    done = command_line("run", path, "--quiet")
     assert done.return_value == 1
     said = "warning[R0111]: small_code=0.3333_seed=1 is held by: node-17/4711 since 2026-01-02"
     assert said in done.stderr and "with --steal if its host no longer exists" in done.stderr
     assert (
         json.loads((run.folder / "lock").read_text()) == left and read_state(run.folder).step == 0
     )
-    assert lawdsl("run", path, "--quiet", "--steal").return_value == 0
+    assert command_line("run", path, "--quiet", "--steal").return_value == 0
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
 
 
-def test_a_run_that_a_process_of_this_host_holds_is_not_stolen(tmp_path: Path, lawdsl):
+def test_a_run_that_a_process_of_this_host_holds_is_not_stolen(tmp_path: Path, command_line):
     path = made(tmp_path)
     run = next(run for run in planned(path).runs if run.label == FIRST)
     prepare(run.folder, run.order)
     with locks.hold(run.folder, FIRST):
-        assert lawdsl("run", path, "--quiet", "--steal").return_value == 1
+        assert command_line("run", path, "--quiet", "--steal").return_value == 1
     assert not (run.folder / "points.jsonl").exists()
 
 
-def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, fake):
+def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(**{"large_code=0_": {"seconds": 3600}})
+    fake_worker(**{"large_code=0_": {"seconds": 3600}})
     ended: list[str] = []
     with StopRequest() as stop:
 
@@ -372,15 +347,15 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
 
 
 def test_processes_that_have_lost_one_of_them_are_ended_and_the_run_is_taken_up(
-    tmp_path: Path, fake, monkeypatch
+    tmp_path: Path, fake_worker, monkeypatch
 ):
     monkeypatch.setattr(workers, "KILL_AFTER_SECONDS", 0.1)
     path = made(tmp_path, SHARED)
-    fake(large={"loses": 1, "seconds": 0.02})
+    fake_worker(large={"loses": 1, "seconds": 0.02})
     found = carried_out(path, jobs=1)
     assert {outcome.status for outcome in found.values()} == {"done"}
     for share in ("0", "0.3333", "1"):
-        log = (folder(path, f"large_code={share}_seed=1") / "log.txt").read_text()
+        log = (folder_of(path, f"large_code={share}_seed=1") / "log.txt").read_text()
         assert (
             "killed by SIGKILL, as the system does where memory runs out; the run is started" in log
         )
@@ -389,24 +364,26 @@ def test_processes_that_have_lost_one_of_them_are_ended_and_the_run_is_taken_up(
 
 @pytest.mark.parametrize("code", ["R0408", "R0409"])
 def test_several_processes_of_which_the_first_finds_the_run_held_say_so(
-    code: str, tmp_path: Path, fake
+    code: str, tmp_path: Path, fake_worker
 ):
     """It is not tried again, and nothing is written to a folder that is another's."""
     path = made(tmp_path, SHARED)
-    fake(
+    fake_worker(
         large={"wrong": f"error[{code}]: run r is held by a/1 since then\n   --> a\n    = help: b"}
     )
     found = carried_out(path, jobs=1)
     assert {o.status for o in found.values() if "large" in o.run.label} == {"held"}
-    assert not (folder(path, "large_code=0_seed=1") / "done.json").exists()
+    assert not (folder_of(path, "large_code=0_seed=1") / "done.json").exists()
 
 
-def test_what_a_worker_says_is_wrong_is_its_own_first_line_and_of_this_time(tmp_path: Path, fake):
+def test_what_a_worker_says_is_wrong_is_its_own_first_line_and_of_this_time(
+    tmp_path: Path, fake_worker
+):
     path = made(tmp_path)
     run = next(run for run in planned(path).runs if run.label == FIRST)
     prepare(run.folder, run.order)
     (run.folder / "log.txt").write_text("error[R0408]: run r is held by a/1, long ago\n")
-    fake(
+    fake_worker(
         small={
             "wrong": "error[R0503]: the model has changed\n   --> model\n    = help: put it back"
         }
@@ -418,10 +395,10 @@ def test_what_a_worker_says_is_wrong_is_its_own_first_line_and_of_this_time(tmp_
 
 @pytest.mark.parametrize("call", ["start_worker", "fail"])
 def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
-    call: str, tmp_path: Path, fake, lawdsl, monkeypatch
+    call: str, tmp_path: Path, fake_worker, command_line, monkeypatch
 ):
     path = made(tmp_path)
-    fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}})
+    fake_worker(**{FIRST: {"wrong": "error[R0503]: it has changed"}})
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -429,7 +406,7 @@ def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
     where = {"start_worker": workers, "fail": scheduler}[call]
     with monkeypatch.context() as patch:
         patch.setattr(where, call, full)
-        done = lawdsl("run", path, "--quiet")
+        done = command_line("run", path, "--quiet")
     if call == "start_worker":
         assert "error[R0107]: no process can be started for the run" in str(done.exception)
         assert "No space left on device" in str(done.exception)
@@ -437,8 +414,8 @@ def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
         assert done.return_value == 1
         assert "(which could not be written there: No space left on device)" in done.stderr
         assert "5 done" in done.stdout
-    fake()
-    assert lawdsl("run", path, "--quiet").return_value == 0
+    fake_worker()
+    assert command_line("run", path, "--quiet").return_value == 0
 
 
 def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path):
@@ -465,137 +442,10 @@ def test_runs_at_once_are_spread_over_the_gpus():
 def test_a_folder_that_holds_another_run_is_not_written_over(tmp_path: Path):
     path = made(tmp_path)
     carried_out(path)
-    run = folder(path, FIRST)
-    other = folder(path, "small_code=1_seed=1")
+    run = folder_of(path, FIRST)
+    other = folder_of(path, "small_code=1_seed=1")
     (run / "done.json").unlink()
     (run / "spec.json").write_text((other / "spec.json").read_text())
     with pytest.raises(LawdslError) as error:
         carried_out(path)
     assert error.value.diagnostics[0].code == "R0107"
-
-
-ONE_EACH = TEXT.replace('folder = "runs"', 'folder = "runs"\nexport = "models/{model}"').replace(
-    '{code = 0}, {code = "1/3"}, {code = 1}', "{code = 0}"
-)
-
-
-def test_trained_models_are_put_where_the_next_sweep_begins_from_them(tmp_path: Path, lawdsl):
-    path = made(tmp_path, ONE_EACH)
-    assert lawdsl("run", path).return_value == 0
-    for name in ("small", "large"):
-        config = json.loads((tmp_path / "models" / name / "config.json").read_text())
-        assert config == {"trained": f"{name}_code=0_seed=1"}
-    before = (tmp_path / "models" / "small").stat().st_ino
-    assert lawdsl("run", path).return_value == 0
-    assert (tmp_path / "models" / "small").stat().st_ino == before
-    path.write_text(ONE_EACH.replace("learning_rate = 1e-2", "learning_rate = 2e-2"))
-    assert lawdsl("run", path).return_value == 0
-    assert (tmp_path / "models" / "small").stat().st_ino != before
-
-
-def test_a_folder_of_somebody_elses_is_no_place_for_a_model(tmp_path: Path, lawdsl):
-    path = made(tmp_path, ONE_EACH)
-    (tmp_path / "models" / "small").mkdir(parents=True)
-    assert "R0107" in str(lawdsl("run", path).exception)
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_model_that_is_gone_is_said(tmp_path: Path):
-    path = made(tmp_path, ONE_EACH)
-    carried_out(path)
-    folder(path, "small_code=0_seed=1").joinpath("model", "config.json").unlink()
-    folder(path, "small_code=0_seed=1").joinpath("model").rmdir()
-    run = next(r for r in planned(path).runs if r.label == "small_code=0_seed=1")
-    with pytest.raises(LawdslError, match="R0107"):
-        export.export(read_sweep(path), run)
-    assert not list((tmp_path).glob("models/*"))
-
-
-def test_an_export_that_fails_keeps_the_earlier_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    path = made(tmp_path, ONE_EACH)
-    carried_out(path)
-    run = next(r for r in planned(path).runs if r.label == "small_code=0_seed=1")
-    model = tmp_path / "models" / "small"
-    model.mkdir(parents=True)
-    (model / export.MARK_FILE).write_text('{"run": "an earlier run"}')
-    rename = os.rename
-
-    def fails(old: Path, new: Path) -> None:
-        if Path(old).suffix == ".part":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rename(old, new)
-
-    monkeypatch.setattr(os, "rename", fails)
-    with pytest.raises(LawdslError, match="R0107"):
-        export.export(read_sweep(path), run)
-    assert json.loads((model / export.MARK_FILE).read_text()) == {"run": "an earlier run"}
-    monkeypatch.setattr(os, "rename", rename)
-    assert export.export(read_sweep(path), run) == model
-    assert json.loads((model / export.MARK_FILE).read_text())["label"] == run.label
-    assert [p.name for p in model.parent.iterdir()] == ["small"]
-
-
-@pytest.fixture
-def lawdsl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """The command line in this process, with the fake worker."""
-    monkeypatch.setattr(workers, "WORKER", sweeps.WORKER)
-    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
-    return lambda *arguments: CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
-
-
-def test_a_dry_run_says_what_it_would_take_and_starts_nothing(tmp_path: Path, lawdsl):
-    path = made(tmp_path)
-    done = lawdsl("run", path, "--dry-run")
-    assert done.return_value == 0 and done.stderr == ""
-    assert "6 new; " in done.stdout and "FLOP" in done.stdout and "free" in done.stdout
-    assert not (tmp_path / "runs").exists()
-    content = json.loads(lawdsl("run", path, "--dry-run", "--json").stdout)
-    assert content["ok"] and len(content["result"]["plan"]["runs"]) == 6
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_line_a_run_goes_to_standard_error_and_the_rest_to_standard_output(
-    tmp_path: Path, fake, lawdsl
-):
-    path = made(tmp_path)
-    fake(**{FIRST: {"diverges": 12}})
-    done = lawdsl("run", path, "--jobs", "2")
-    assert done.return_value == 1
-    lines = done.stderr.splitlines()
-    assert len([line for line in lines if line.startswith("done ")]) == 5
-    assert any(line.startswith(f"diverged {FIRST}  the loss is not finite") for line in lines)
-    assert "error[R0109]" in done.stderr
-    assert "5 done, 1 diverged" in done.stdout or "1 diverged, 5 done" in done.stdout
-    assert "next:" not in done.stdout
-    again = lawdsl("run", path, "--quiet")
-    assert again.return_value == 0 and again.stderr == ""
-    assert "5 done, 1 diverged" in again.stdout or "1 diverged, 5 done" in again.stdout
-
-
-def test_the_outcome_is_one_json_document(tmp_path: Path, fake, lawdsl):
-    path = made(tmp_path)
-    fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}})
-    done = lawdsl("run", path, "--json")
-    content = json.loads(done.stdout)
-    assert done.return_value == 1 and not content["ok"] and content["command"] == "run"
-    assert [d["code"] for d in content["diagnostics"]] == ["R0108"]
-    assert content["diagnostics"][0]["notes"] == ["error[R0503]: it has changed"]
-    by_label = {outcome["label"]: outcome for outcome in content["result"]["outcomes"]}
-    assert by_label[FIRST]["status"] == "failed"
-    assert by_label["large_code=0_seed=1"]["losses"].keys() == {"general", "code"}
-
-
-def test_a_run_that_is_tried_again_is_named_on_the_terminal(tmp_path: Path, fake, lawdsl):
-    fake(**{FIRST: {"dies": [8]}, "large_code=1": {"memory": 3}})
-    path = made(tmp_path)
-    saved = next(run for run in planned(path).runs if run.label == FIRST).folder
-    (saved / "checkpoints" / "step-00000005").mkdir(parents=True)
-    said = lawdsl("run", path, "--halve").stderr.splitlines()
-    (killed,) = (line for line in said if "SIGKILL" in line)
-    assert killed.startswith(f"{FIRST}: its worker was killed by SIGKILL")
-    assert killed.endswith("; it is resumed from step 5")
-    tried = [line.partition("; ")[2] for line in said if "out of memory" in line]
-    assert tried == ["it is tried again with a micro-batch of 2"]
-    assert "tried again" not in lawdsl("run", made(tmp_path / "b"), "--halve", "-q").stderr

@@ -12,7 +12,7 @@ from typing import Any
 
 import dying
 import pytest
-from raised import code_of
+from raised import code_and_text
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import metrics_log
@@ -154,19 +154,19 @@ def test_rows_after_the_checkpoint_are_cut_and_counted(path: Path):
 @pytest.mark.parametrize("off", [-1, 1])
 def test_a_size_at_which_no_row_ends_is_an_error(off: int, path: Path):
     sizes = write(path, 3)
-    code, text = code_of(lambda: metrics_log.cut(path, sizes[2] + off))
+    code, text = code_and_text(lambda: metrics_log.cut(path, sizes[2] + off))
 
     assert code == "R0405" and "no row ends where it counts" in text
     assert path.stat().st_size == sizes[3]
 
 
 def test_rows_that_the_checkpoint_counts_and_are_not_there_are_an_error(path: Path):
-    code, text = code_of(lambda: metrics_log.cut(path, 50))
+    code, text = code_and_text(lambda: metrics_log.cut(path, 50))
     assert code == "R0405" and "0 bytes of 50" in text
 
     sizes = write(path, 3)
     os.truncate(path, sizes[2])
-    code, text = code_of(lambda: metrics_log.cut(path, sizes[3]))
+    code, text = code_and_text(lambda: metrics_log.cut(path, sizes[3]))
     assert code == "R0405" and f"{sizes[2]:,} bytes of {sizes[3]:,}" in text
     assert metrics_log.read(path) == [dying.row(0), dying.row(1)]
 
@@ -193,7 +193,7 @@ def test_a_damaged_line_is_named(line: bytes, path: Path):
     write(path, 2)
     first, second = path.read_bytes().splitlines(True)
     path.write_bytes(first + line + b"\n" + second)
-    code, text = code_of(lambda: metrics_log.read(path))
+    code, text = code_and_text(lambda: metrics_log.read(path))
 
     assert code == "R0405"
     assert f"{path}, line 2" in text
@@ -208,7 +208,7 @@ def test_a_row_that_finds_no_room_is_not_there_by_half(path: Path):
     with metrics_log.open_points(path) as file:
         resource.setrlimit(resource.RLIMIT_FSIZE, (sizes[2] + 10, hard))
         try:
-            code, text = code_of(lambda: file.append(dying.row(2)))
+            code, text = code_and_text(lambda: file.append(dying.row(2)))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert code == "R0407" and "File too large" in text
@@ -239,10 +239,10 @@ def test_a_row_that_is_not_acknowledged_is_not_there(
 def test_a_folder_where_the_file_should_be_is_an_error(path: Path):
     path.mkdir()
 
-    assert code_of(lambda: metrics_log.open_points(path))[0] == "R0407"
-    assert code_of(lambda: metrics_log.cut(path, 0))[0] == "R0407"
-    assert code_of(lambda: metrics_log.read(path))[0] == "R0406"
-    assert code_of(lambda: metrics_log.open_points(path / "no" / "where"))[0] == "R0407"
+    assert code_and_text(lambda: metrics_log.open_points(path))[0] == "R0407"
+    assert code_and_text(lambda: metrics_log.cut(path, 0))[0] == "R0407"
+    assert code_and_text(lambda: metrics_log.read(path))[0] == "R0406"
+    assert code_and_text(lambda: metrics_log.open_points(path / "no" / "where"))[0] == "R0407"
 
 
 # --- what dies

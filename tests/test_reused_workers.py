@@ -33,11 +33,6 @@ def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "POLL", 0.01)
 
 
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    return lambda **does: monkeypatch.setenv("FAKE", json.dumps(does))
-
-
 def done(path: Path, **changes: Any) -> dict[str, RunOutcome]:
     with StopRequest() as stop, closing(engine(reuse=True, **changes)) as local:
         found = run_jobs(local, planned(path).to_do, stop)
@@ -150,18 +145,20 @@ def test_no_more_processes_than_runs_at_once(tmp_path: Path):
     assert len({each for _, found in processes(path) for each in found}) <= 4
 
 
-def test_a_run_that_fails_takes_its_process_with_it_and_goes_on_in_another(tmp_path: Path, fake):
+def test_a_run_that_fails_takes_its_process_with_it_and_goes_on_in_another(
+    tmp_path: Path, fake_worker
+):
     path = made(tmp_path, FEWER)
-    fake(**{FIRST: {"dies": [7]}})
+    fake_worker(**{FIRST: {"dies": [7]}})
     assert {outcome.status for outcome in done(path, jobs=1).values()} == {"done"}
     first = next(run for run in planned(path).runs if run.label == FIRST)
     log = (first.folder / "log.txt").read_text()
     assert log.count("process ") == 2 and "its worker was killed by SIGKILL" in log
 
 
-def test_a_run_that_diverges_leaves_its_process_to_the_next(tmp_path: Path, fake):
+def test_a_run_that_diverges_leaves_its_process_to_the_next(tmp_path: Path, fake_worker):
     path = made(tmp_path, FEWER)
-    fake(**{FIRST: {"diverges": 12}})
+    fake_worker(**{FIRST: {"diverges": 12}})
     found = done(path, jobs=1)
     assert found[FIRST].status == "diverged"
     assert (
@@ -170,9 +167,9 @@ def test_a_run_that_diverges_leaves_its_process_to_the_next(tmp_path: Path, fake
 
 
 @pytest.mark.slow
-def test_wrong_input_and_lack_of_memory_are_judged_as_ever(tmp_path: Path, fake):
+def test_wrong_input_and_lack_of_memory_are_judged_as_ever(tmp_path: Path, fake_worker):
     path = made(tmp_path)
-    fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}, "large_code=1": {"memory": 4}})
+    fake_worker(**{FIRST: {"wrong": "error[R0503]: it has changed"}, "large_code=1": {"memory": 4}})
     found = done(path, policy=Policy(halve=True))
     assert found[FIRST].status == "failed" and "it has changed" in found[FIRST].message
     assert [o.status for o in found.values()].count("done") == 5

@@ -38,8 +38,8 @@ class File:
     text: str
     folder: Path
 
-    # Files are many, and their words take much memory: `words_of` and the tables below keep those of
-    # the last texts.
+    # The words of many files take much memory: `words_of` and the tables below cache only those of the
+    # most recent texts.
 
     @property
     def words(self) -> Words:
@@ -52,7 +52,7 @@ class File:
         return section_of_text(self.text)
 
     def may_mention(self, name: str) -> bool:
-        """Whether a word of its text may be a name; seen without reading the words.
+        """Whether its text may mention a name; a quick test without the lexer, which may be wrongly True.
 
         Args:
             name: the name; its last part, of a dotted one.

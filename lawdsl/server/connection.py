@@ -68,9 +68,9 @@ class Input:
                 if self._waiting:  # in one critical section: another thread may call `end`
                     waiting = self._waiting.popleft()
                     self._size -= waiting.size
-                    number = _request(waiting.part)
-                    if number is not None and self._requests.get(number) is waiting:
-                        del self._requests[number]
+                    key = _request(waiting.part)
+                    if key is not None and self._requests.get(key) is waiting:
+                        del self._requests[key]
                     self._changed.notify()
                     return waiting
                 self._arrived.clear()
@@ -106,9 +106,9 @@ class Input:
                 self._changed.wait()
             self._waiting.append(waiting)
             self._size += waiting.size
-            number = _request(waiting.part)
-            if number is not None:
-                self._requests[number] = waiting
+            key = _request(waiting.part)
+            if key is not None:
+                self._requests[key] = waiting
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._arrived.set)
 
@@ -118,9 +118,9 @@ class Input:
         if not isinstance(value, Mapping) or value.get("method") != types.CANCEL_REQUEST:
             return False
         params = value.get("params")
-        number = _number(params.get("id")) if isinstance(params, Mapping) else None
+        key = request_id(params.get("id")) if isinstance(params, Mapping) else None
         with self._changed:
-            request = self._requests.get(number) if number is not None else None
+            request = self._requests.get(key) if key is not None else None
             if request is None:
                 return False
             request.cancelled = True
@@ -128,14 +128,19 @@ class Input:
 
 
 def _request(part: Message | Fault | None) -> str | int | None:
-    """The number of a request; None for other messages."""
+    """The id of a request; None for other messages."""
     value = part.value if isinstance(part, Message) else None
     if not isinstance(value, Mapping) or "method" not in value:
         return None
-    return _number(value.get("id"))
+    return request_id(value.get("id"))
 
 
-def _number(value: Any) -> str | int | None:
+def request_id(value: Any) -> str | int | None:
+    """A value as the id of a request; None for one that cannot be an id.
+
+    Args:
+        value: plain data.
+    """
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
 

@@ -28,7 +28,7 @@ from pygls.exceptions import (
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from lawdsl.server.connection import Waiting
+from lawdsl.server.connection import Waiting, request_id
 from lawdsl.server.frames import Fault
 
 log = logging.getLogger(__name__)
@@ -170,14 +170,14 @@ class Protocol(LanguageServerProtocol):
                 super().handle_message(typed)
                 return
         if is_request:
-            self.refuse(number if _is_number(number) else None, fault)
+            self.refuse(request_id(number), fault)
         else:
             log.error("ignored a notification: %s", fault)
 
     def _fault(self, message: Mapping[str, Any]) -> JsonRpcException | None:
         """Why a message cannot be accepted, whatever its parameters."""
         method = message["method"]
-        if not isinstance(method, str) or ("id" in message and not _is_number(message["id"])):
+        if not isinstance(method, str) or ("id" in message and request_id(message["id"]) is None):
             return JsonRpcInvalidRequest(
                 "the method must be a string, and the id a string or an integer"
             )
@@ -229,11 +229,6 @@ class Protocol(LanguageServerProtocol):
             log.error("refused: %s", fault)
         error = {"code": fault.code, "message": fault.message}
         self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value may be the id of a request."""
-    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def _reasons(error: Exception) -> str:

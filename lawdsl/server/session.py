@@ -66,8 +66,7 @@ class Session:
         memory: verdicts of earlier versions.
         worker: the process that decides claims.
         to_decide: addresses of the documents whose claims are to be decided, the next one first.
-        deciding: the address of the one for which the worker works until it is edited: it decides claims
-            or computes derivatives.
+        deciding: the address of the document whose next edit cancels the task of the worker.
         limits: CPU time (s) for one claim, and for all of a law.
         versioned_edits: whether the editor understands edits of a version of a document.
         markdown: whether it shows Markdown beside words.

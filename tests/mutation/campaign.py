@@ -39,7 +39,15 @@ HERE = Path(__file__).resolve().parent
 EQUIVALENT = HERE / "equivalent.toml"
 FOLDERS = ["lawdsl/proof", "lawdsl/solving", "lawdsl/fitting", "lawdsl/data"]
 # torch takes seconds to load and none of these folders is behind it
-UNRELATED = ["test_cpt", "test_checkpoints", "test_collect", "test_corpora", "test_bad_corpora"]
+UNRELATED = [
+    "test_cpt",
+    "test_failed_runs",
+    "test_refused_runs",
+    "test_checkpoints",
+    "test_collect",
+    "test_corpora",
+    "test_bad_corpora",
+]
 UNRELATED += ["test_damaged_checkpoints", "test_collected_files", "test_corpus_damage"]
 UNRELATED += ["test_sweep_mistakes", "test_validation_mistakes"]
 UNRELATED += [
