@@ -83,6 +83,8 @@ FIXED = [
     ("require L > E and L < 10", "require L > E\nrequire L < 10"),
     ("require L in (0, 10]", "require L > 0\nrequire L <= 10"),
     ("require 0 < L <= 10 for N > 1", "require 0 < L for N > 1\nrequire L <= 10 for N > 1"),
+    ("L = E + A√N", "L = E + A*sqrt(N)"),
+    (r"L = E + \alpha\frac{A}{N}", "L = E + alpha*(A/N)"),
     ("L = if 0 < N < 1 then E else A", "L = if N > 0 then (if N < 1 then E else A) else A"),
 ]
 
@@ -103,6 +105,14 @@ ADVISED = [
     ("L = E + N mod D", "no operator `mod`", "+ - * / ^"),
     ("require d/dN L*N < 0", "`∂L/∂N`", "write"),
     ("L = E + √N D", "U+221A", "sqrt(x)"),
+    ("L = E + A/2|N|", "unexpected `|`", "abs(x)"),
+    ("L = E + N^2|D|", "unexpected `|`", "abs(x)"),
+    ("L = E + log|N|", "unexpected `|`", "abs(x)"),
+    ("require d/dN L² < 0", "`∂L/∂N`", "write"),
+    ("require d/dN L N < 0", "unknown claim `L`", "relations"),
+    ("require d/dN log(L) < 0", "not of `log(…)`", "`∂L/∂N`"),
+    ("require 0 < L < 10 for N > 1 expect refuted", "one comparison", "one claim per line"),
+    ("require L in [0, 10] for N > 1 expect refuted", "a range", "`require L <= 10 for N > 1`"),
 ]
 
 # what is written, and what each of the edits that a person may choose makes of it

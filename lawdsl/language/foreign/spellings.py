@@ -102,10 +102,13 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
     arguments = _listed_names(p.line, end)
     called = end < len(p.line) and p.line[end].value == "("
     behind_it = p.line[end + arguments] if end + arguments < len(p.line) else None
-    of_product = function_named(str(p.token)) is not None or (  # d/dN log(L)
-        behind_it is not None  # d/dN L*N, d/dN L², d/dN L N: of L or of all
-        and (behind_it.value in ("*", "/", "^", "(") or behind_it.type in FACTORS)
+    of_product = behind_it is not None and (  # d/dN L*N, d/dN L², d/dN L N: of L or of all
+        behind_it.value in ("*", "/", "^", "(") or behind_it.type in FACTORS
     )
+    if function_named(str(p.token)) is not None:  # d/dN log(L)
+        message = f"a derivative is that of a name, not of `{p.token}(…)`"
+        inside = next((str(word) for word in p.line[end:] if word.type == "NAME"), "L")
+        return "L0203", message, f"write a claim about `∂{inside}/∂{below[1:]}`", (d, p.token)
     written = f"∂{p.token}{subscripts}/∂{below[1:]}"
     words = (d, p.line[end + arguments - 1])
     return (

@@ -65,10 +65,12 @@ def claimed_range(p: ParseFailure, subject: str) -> Explanation:
         return "L0201", message, help, (p.token,)
     low, high = (">" if p.after.value == "(" else ">="), ("<" if words[end].value == ")" else "<=")
     behind = words[end + 1 :]
-    premise = f" {joined(behind)}" if behind else ""
+    expectation = next((i for i, word in enumerate(behind) if word == "expect"), len(behind))
+    premise = f" {joined(behind[:expectation])}" if behind[:expectation] else ""
     claims = [f"require {subject} {low} {ends[0]}", f"require {subject} {high} {ends[1]}"]
     help = f"write two claims: {', '.join(f'`{claim}{premise}`' for claim in claims)}"
-    certain = not behind or (behind[0].value == "for" and "expect" not in map(str, behind))
+    # two claims together are not expected to be what each of them is
+    certain = not behind or (behind[0].value == "for" and expectation == len(behind))
     written = "\n".join(f"{claim}{premise}" for claim in claims)
     edits = (replacing(p.line, written),) if certain else ()
     return "L0201", message, help, (p.token,), *edits
